@@ -1,1 +1,1 @@
-
+"""The compiled engine below the averaged n-dependence estimators."""
