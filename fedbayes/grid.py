@@ -1,0 +1,103 @@
+"""Cells of an experiment's grid and the key that identifies each."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+RESULTS_VERSION = 1
+"""Raised by every change that alters a number; part of every cell's key."""
+
+
+def text(value: Any) -> str:
+    """A value as it stands in a results file: floats by ``repr``, nothing for None or NaN."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(float(value))
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a grid: everything that can change its numbers, and nothing else.
+
+    Fields that do not apply to a cell are None. ``settings`` holds, in alphabetical order, the
+    result-affecting fields that differ from the paper's default and have no column of their own.
+    """
+
+    experiment: str
+    dataset: str
+    clients: int
+    seed: int
+    partition: str | None = None
+    n: int | None = None
+    learner: str | None = None
+    regime: str | None = None
+    protocol: str | None = None
+    epsilon: float | None = None
+    alpha: float | None = None
+    reading: str | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits that name this cell's content."""
+        content = (
+            RESULTS_VERSION, self.experiment, self.dataset, self.clients, self.seed, self.partition, self.n,
+            self.learner, self.regime, self.protocol, text(self.epsilon), text(self.alpha), self.reading,
+            self.settings_text,
+        )  # fmt: skip
+        return sha256("|".join(map(str, content)).encode()).hexdigest()[:16]
+
+    @cached_property
+    def settings_text(self) -> str:
+        """The column ``settings``: ``key=value;...``."""
+        return ";".join(f"{name}={text(value)}" for name, value in self.settings)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The unit of work: cells that share data, partition and fold, computed together.
+
+    Attributes
+    ----------
+    parts
+        For every cell the sub-keys (fold number or proposal names) that are asked for.
+    parameters
+        The experiment's checked settings.
+    cost
+        Rough seconds on one core, for the progress bar and for balancing shards.
+    """
+
+    experiment: str
+    dataset: str
+    cells: tuple[Cell, ...]
+    parts: tuple[str, ...]
+    parameters: Any
+    cost: float
+    label: str = ""
+
+
+def balanced_shard(tasks: Sequence[Task], index: int, count: int, group: Callable[[Task], Any]) -> list[Task]:
+    """Tasks of shard ``index`` (from 1) of ``count``: whole groups, dealt by falling cost.
+
+    The deal depends on the full list alone, so that shards started apart are disjoint and complete.
+    """
+    costs: dict[Any, float] = {}
+    for task in tasks:
+        costs[group(task)] = costs.get(group(task), 0.0) + task.cost
+    loads = [0.0] * count
+    owner = {}
+    for name in sorted(costs, key=lambda g: (-costs[g], str(g))):
+        lightest = loads.index(min(loads))
+        owner[name] = lightest
+        loads[lightest] += costs[name]
+    return [task for task in tasks if owner[group(task)] == index - 1]
+
+
+def unique(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells in order, the first of each key."""
+    return list({cell.key: cell for cell in cells}.values())

@@ -1,0 +1,135 @@
+"""``manifest.json``: what was run, with which data and packages, once per invocation."""
+
+import os
+import platform
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fedbayes.config import RunOptions, usable_cores
+from fedbayes.errors import ConfigurationError
+from fedbayes.grid import RESULTS_VERSION
+from fedbayes.store import read_manifest, record_invocation
+
+PACKAGES = (
+    "fedbayes", "numpy", "scipy", "pandas", "scikit-learn", "numba", "joblib", "hydra-core", "omegaconf", "openml",
+    "statsmodels", "matplotlib",
+)  # fmt: skip
+
+
+def data_variant(parameters: Any) -> str:
+    """The data options that change a data set's content, as they stand in the manifest."""
+    names = ("missing", "drop_duplicates")
+    return ";".join(f"{name}={getattr(parameters, name)}" for name in names if hasattr(parameters, name))
+
+
+def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variant: str) -> None:
+    """Stop when a data set differs from the one that the folder's results were computed on.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the data set and both fingerprints.
+    """
+    for entry in read_manifest(folder)["invocations"]:
+        for name, before in entry.get("datasets", {}).items():
+            dataset = datasets.get(name)
+            if dataset is None or before.get("variant") != variant:
+                continue
+            if before["fingerprint"] != dataset.fingerprint:
+                raise ConfigurationError(
+                    f"data set {name!r} is not the one that {folder} was computed on (fingerprint "
+                    f"{dataset.fingerprint[:12]} from {dataset.source}, before {before['fingerprint'][:12]} from "
+                    f"{before['source']}); choose another output_dir or restore the data"
+                )
+
+
+def invocation(
+    mapping: Mapping[str, Any],
+    options: RunOptions,
+    module: ModuleType,
+    parameters: Any,
+    datasets: Mapping[str, Any],
+    arguments: Sequence[str],
+) -> dict[str, Any]:
+    """Describe an invocation at its start. Paths of this machine are left out."""
+    variant = data_variant(parameters)
+    paths = ("data_dir", "output_dir")
+    return {
+        "id": uuid.uuid4().hex[:12],
+        "experiment": module.NAME,
+        "name": options.name,
+        "results_version": RESULTS_VERSION,
+        "command": " ".join(
+            ["python -m fedbayes.run", *(a for a in arguments if not a.lstrip("+").startswith((*paths, "--config-dir")))]
+        ),
+        "started": _now(),
+        "finished": None,
+        "exit_code": None,
+        "cores": min(options.jobs, usable_cores()),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "git_commit": _git_commit(),
+        "configuration": {key: value for key, value in mapping.items() if key not in (*paths, "dataset")},
+        "datasets": {
+            name: {
+                "title": dataset.title,
+                "fingerprint": dataset.fingerprint,
+                "variant": variant,
+                "complete": dataset.complete,
+                "source": dataset.source,
+                "rows": len(dataset.y),
+                "attributes": _attributes(dataset),
+                "classes": len(dataset.class_names),
+                "notes": list(dataset.notes),
+            }
+            for name, dataset in datasets.items()
+        },
+    }  # fmt: skip
+
+
+def ending(exit_code: int) -> dict[str, Any]:
+    """The fields that are known at the end."""
+    return {"finished": _now(), "exit_code": exit_code}
+
+
+def record(folder: Path, entry: Mapping[str, Any]) -> None:
+    """Write an invocation's entry."""
+    record_invocation(folder, entry)
+
+
+def _attributes(dataset: Any) -> int:
+    if hasattr(dataset, "X"):
+        return dataset.X.shape[1]
+    return dataset.X_categorical.shape[1] + dataset.X_numeric.shape[1]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git_commit() -> str | None:
+    """Commit of the checkout that the package runs from, if it is one."""
+    folder = Path(__file__).resolve().parent.parent
+    if not (folder / ".git").exists():
+        return None
+    try:
+        result = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=folder, capture_output=True, text=True, timeout=5, env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout.strip() or None

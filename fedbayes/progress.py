@@ -1,0 +1,58 @@
+"""Progress of a run: one bar on a terminal, one line a minute elsewhere."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from tqdm import tqdm
+
+from fedbayes.grid import Task
+
+
+class Progress:
+    """Progress over tasks, weighted by their rough cost.
+
+    Parameters
+    ----------
+    tasks
+        The tasks that are about to be computed.
+    """
+
+    def __init__(self, tasks: Sequence[Task], every: float = 60.0):
+        self.total = sum(task.cost for task in tasks)
+        self.count = len(tasks)
+        self.every = every
+        self.done = 0
+        self.cost = 0.0
+
+    def __enter__(self) -> "Progress":
+        self.started = self.spoken = time.monotonic()
+        self.bar = tqdm(
+            total=max(self.total, 1e-9),
+            disable=None,  # silent when stderr is no terminal
+            bar_format="{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}",
+            leave=False,
+        )
+        self.bar.set_postfix_str(f"0/{self.count}")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.close()
+
+    def advance(self, task: Task) -> None:
+        """Count a finished task."""
+        self.done += 1
+        self.cost += task.cost
+        self.bar.update(task.cost)
+        self.bar.set_postfix_str(f"{self.done}/{self.count} {task.label}")
+        now = time.monotonic()
+        if self.bar.disable and now - self.spoken >= self.every:
+            self.spoken = now
+            elapsed = now - self.started
+            left = elapsed * (self.total - self.cost) / max(self.cost, 1e-9)
+            print(
+                f"fedbayes: {self.done}/{self.count} tasks, {elapsed / 60:.0f} min elapsed, about "
+                f"{left / 60:.0f} min left; last: {task.label}",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -1,0 +1,222 @@
+"""The command line: ``python -m fedbayes.run +experiment=NAME [key=value ...]``.
+
+Compose the configuration, enumerate the grid, run what is left of it, write the report.
+"""
+
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from fedbayes import manifest, runner
+from fedbayes.config import RunOptions, check_keys, conf_directory, did_you_mean
+from fedbayes.errors import ConfigurationError, DataError, FedbayesError
+from fedbayes.experiments import EXPERIMENTS, experiment
+from fedbayes.store import ResultStore
+
+COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_names() if key != "name"])
+
+
+def main() -> None:
+    """Entry point; ends the process with the run's exit code."""
+    arguments = sys.argv[1:]
+    codes: list[int] = []
+    try:
+        check_overrides(arguments)
+    except ConfigurationError as error:
+        sys.exit(_refuse(error))
+
+    @hydra.main(config_path=str(conf_directory()), config_name="config", version_base="1.3")
+    def job(composed: DictConfig) -> None:
+        codes.append(run(composed, arguments))
+
+    job()
+    sys.exit(max(codes, default=0))
+
+
+def _refuse(error: FedbayesError) -> int:
+    print(f"fedbayes: {error}", file=sys.stderr)
+    return 2
+
+
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Refuse what Hydra itself would take wrongly or explain badly.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown data set or experiment, and for a sweep over experiments (Hydra would run each with
+        the keys of neither).
+    """
+    folders = [conf_directory()]
+    sweep = False
+    overrides = []
+    position = 0
+    while position < len(arguments):
+        argument = arguments[position]
+        name, _, value = argument.partition("=")
+        if name in ("--config-dir", "-cd"):
+            if not value and position + 1 < len(arguments):
+                position += 1
+                value = arguments[position]
+            if value:
+                folders.append(Path(value))
+        elif argument in ("-m", "--multirun"):
+            sweep = True
+        elif not argument.startswith("-"):
+            overrides.append(argument)
+        position += 1
+    known = {
+        group: sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
+        for group in ("experiment", "dataset")
+    }
+    parser = OverridesParser.create()
+    for argument in overrides:
+        group, _, value = argument.lstrip("+~").partition("=")
+        if group not in known:
+            continue
+        if group == "experiment" and sweep and "," in value:
+            raise ConfigurationError(
+                f"a sweep over experiments (-m {argument}) is not possible: run one command for each"
+            )
+        if group == "dataset" and sweep:
+            continue
+        try:
+            parsed = parser.parse_override(argument).value()
+        except Exception:  # Hydra explains its own grammar
+            continue
+        names = parsed if isinstance(parsed, list) else [parsed]
+        if group == "dataset" and not names:
+            raise ConfigurationError(
+                f"dataset=[] is not allowed: choose at least one of {', '.join(known[group])}"
+            )
+        for name in names:
+            if str(name) not in known[group]:
+                what = "data set" if group == "dataset" else "experiment"
+                raise ConfigurationError(
+                    f"unknown {what} {str(name)!r}{did_you_mean(str(name), known[group])} "
+                    f"(known: {', '.join(known[group])})"
+                )
+
+
+def run(composed: DictConfig, arguments: Sequence[str]) -> int:
+    """Run one composed configuration and return its exit code."""
+    try:
+        return _run(OmegaConf.to_container(composed, resolve=True), arguments)
+    except ConfigurationError as error:
+        return _refuse(error)
+    except DataError as error:
+        print(f"fedbayes: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"fedbayes: {error}; finished cells are saved, the same command goes on", file=sys.stderr)
+        return 1
+
+
+def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
+    from fedbayes.data.specification import DatasetSpecification
+
+    if "kind" not in mapping:
+        names = sorted(path.stem for path in (conf_directory() / "experiment").glob("*.yaml"))
+        raise ConfigurationError(f"choose an experiment: +experiment=NAME with one of {', '.join(names)}")
+    if mapping["kind"] not in EXPERIMENTS:
+        raise ConfigurationError(f"kind={mapping['kind']!r} is not allowed: one of {', '.join(EXPERIMENTS)}")
+    module = experiment(mapping["kind"])
+    check_keys(mapping, [*COMMON_KEYS, *module.KEYS], "the configuration")
+    options = RunOptions.from_mapping(mapping)
+    parameters = module.parse(mapping, options.memory_limit)
+    if not mapping["dataset"]:
+        raise ConfigurationError("dataset=[] is not allowed: choose at least one data set")
+    specifications = {
+        name: DatasetSpecification.from_mapping(name, entry) for name, entry in mapping["dataset"].items()
+    }
+    module.check_grid(parameters, {name: spec.attributes for name, spec in specifications.items()})
+    grid = runner.Grid(module, parameters, specifications)
+    grid.enumerate(options.shard)
+    if options.dry_run:
+        return _dry_run(grid, options)
+
+    store = ResultStore(options.output_dir, module.TABLES)
+    store.merge()
+    remaining = grid.remaining(store.statuses(), options.rerun)
+    names = list(dict.fromkeys(cell.dataset for cell, _ in remaining))
+    datasets, errors = runner.load_datasets(grid, names, options)
+    if options.strict_data and errors:
+        raise ConfigurationError(
+            "strict_data=true and not every data set can be had: "
+            + "; ".join(f"{name}: {error}" for name, error in errors.items())
+        )
+    variant = manifest.data_variant(parameters)
+    manifest.check_fingerprints(options.output_dir, datasets, variant)
+    entry = manifest.invocation(mapping, options, module, parameters, datasets, arguments)
+    manifest.record(options.output_dir, entry)
+    with _TerminationAsInterrupt():
+        summary = runner.run_grid(grid, options, store, remaining, datasets, errors)
+    store.merge(close=True)
+    manifest.record(options.output_dir, entry | manifest.ending(summary.exit_code))
+    _say(grid, options, summary, remaining)
+    if options.report and not summary.interrupted:
+        from fedbayes.report import write_report
+
+        write_report(options.output_dir)
+        print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
+    return summary.exit_code
+
+
+def _dry_run(grid: runner.Grid, options: RunOptions) -> int:
+    """Say what there is to do; write and load nothing."""
+    store = ResultStore(options.output_dir, grid.module.TABLES, create=False)
+    statuses = store.statuses()
+    remaining = grid.remaining(statuses, options.rerun)
+    parts = sum(len(grid.module.parts(cell, grid.parameters)) for cell in grid.cells)
+    todo = sum(len(parts) for _, parts in remaining)
+    seconds = sum(task.cost for task in grid.tasks(remaining))
+    print(f"cells: {len(grid.cells)} ({parts} rows)")
+    print(f"rows done: {parts - todo}")
+    print(f"rows to do: {todo}")
+    print(
+        f"rough cost: {seconds / 3600:.2f} core-hours, {seconds / options.jobs / 3600:.2f} h with jobs={options.jobs}"
+    )
+    return 0
+
+
+class _TerminationAsInterrupt:
+    """Treat SIGTERM like Ctrl-C while the block runs: finished cells are saved."""
+
+    def __enter__(self) -> None:
+        def interrupt(number: int, frame: Any) -> None:
+            raise KeyboardInterrupt
+
+        self.before = signal.signal(signal.SIGTERM, interrupt)
+
+    def __exit__(self, *exception: object) -> None:
+        signal.signal(signal.SIGTERM, self.before)
+
+
+def _say(grid: runner.Grid, options: RunOptions, summary: runner.Summary, remaining: Sequence) -> None:
+    parts = sum(len(grid.module.parts(cell, grid.parameters)) for cell in grid.cells)
+    before = parts - sum(len(parts) for _, parts in remaining)
+    counts = ", ".join(
+        f"{summary.counts[s]} {s}" for s in ("done", "failed", "unavailable", "skipped") if summary.counts[s]
+    )
+    print(
+        f"{options.output_dir / 'runs.csv'}: {before} rows were done before; now {counts or 'nothing to do'}"
+    )
+    if summary.problems:
+        print("\nmissing rows and why:", file=sys.stderr)
+        for (status, dataset, message), count in sorted(summary.problems.items()):
+            print(f"  {status:<12}{dataset:<16}{count:>6}  {message}", file=sys.stderr)
+    if summary.interrupted:
+        print(
+            "interrupted: finished cells are saved; the same command goes on where this one stopped",
+            file=sys.stderr,
+        )
+
+
+if __name__ == "__main__":
+    main()

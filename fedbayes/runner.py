@@ -1,0 +1,253 @@
+"""Run what is left of a grid: remaining cells -> executor -> store, with progress; errors become rows."""
+
+import os
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+from fedbayes import executors
+from fedbayes.config import RunOptions
+from fedbayes.errors import DataError, DataUnavailable
+from fedbayes.grid import Cell, Task, balanced_shard
+from fedbayes.progress import Progress
+from fedbayes.store import ResultStore
+
+
+@dataclass
+class Grid:
+    """An experiment's cells and what stands of them in the output folder.
+
+    Attributes
+    ----------
+    module
+        The experiment's module.
+    parameters
+        Its checked values.
+    specifications
+        Data set specifications by name, in the order chosen.
+    """
+
+    module: ModuleType
+    parameters: Any
+    specifications: Mapping[str, Any]
+    cells: list[Cell] = field(default_factory=list)
+
+    def enumerate(self, shard: tuple[int, int] | None) -> None:
+        """Fill ``cells``: each once, in order, those of the shard alone."""
+        seen: dict[str, Cell] = {}
+        for cell in self.module.cells(self.parameters, list(self.specifications)):
+            seen.setdefault(cell.key, cell)
+        self.cells = list(seen.values())
+        if shard is not None:
+            everything = self.tasks((cell, self.module.parts(cell, self.parameters)) for cell in self.cells)
+            mine = balanced_shard(everything, *shard, group=self.module.group)
+            keys = {cell.key for task in mine for cell in task.cells}
+            self.cells = [cell for cell in self.cells if cell.key in keys]
+
+    def tasks(self, wanted: Iterable[tuple[Cell, tuple[str, ...]]]) -> list[Task]:
+        """Tasks of the wanted cells and parts."""
+        shapes = {
+            name: (spec.rows or 1000, spec.attributes or 10, spec.classes or 2)
+            for name, spec in self.specifications.items()
+        }
+        return self.module.tasks(list(wanted), self.parameters, shapes)
+
+    def remaining(
+        self, statuses: Mapping[tuple[str, ...], str], rerun: str
+    ) -> list[tuple[Cell, tuple[str, ...]]]:
+        """Cells and their parts that are still to be computed.
+
+        A done row is not computed again unless ``rerun`` is ``all``; a failed one always is (``rerun=failed``
+        computes nothing else).
+        """
+        result = []
+        for cell in self.cells:
+            todo = []
+            for part in self.module.parts(cell, self.parameters):
+                status = statuses.get((cell.key, part))
+                if (
+                    rerun == "all"
+                    or (rerun == "failed" and status in ("failed", "unavailable"))
+                    or (rerun == "none" and status != "done")
+                ):
+                    todo.append(part)
+            if todo:
+                result.append((cell, tuple(todo)))
+        return result
+
+
+def load_datasets(
+    grid: Grid, names: Iterable[str], options: RunOptions
+) -> tuple[dict[str, Any], dict[str, DataError]]:
+    """Load the data sets that remaining cells need; what cannot be had is returned as its error.
+
+    The network is probed at most once, and only when a data set needs it.
+    """
+    from fedbayes.data import openml, sources
+
+    offline: list[bool] = []
+
+    def is_offline() -> bool:
+        if not offline:
+            offline.append(not openml.reachable())
+        return offline[0]
+
+    loaded, errors = {}, {}
+    for name in names:
+        try:
+            loaded[name] = sources.load(
+                grid.specifications[name],
+                data_dir=options.data_dir,
+                missing=getattr(grid.parameters, "missing", "category"),
+                drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
+                offline=is_offline,
+            )
+        except DataError as error:
+            errors[name] = error
+    return loaded, errors
+
+
+@dataclass
+class Summary:
+    """What a run did."""
+
+    counts: Counter = field(default_factory=Counter)
+    problems: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row of the runs table."""
+        self.counts[row["status"]] += 1
+        if row["status"] != "done":
+            problem = (row["status"], row["dataset"], row.get("message") or "")
+            self.problems[problem] = self.problems.get(problem, 0) + 1
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the run: 130 interrupted, 1 something failed or was unavailable, else 0."""
+        if self.interrupted:
+            return 130
+        return 1 if self.counts["failed"] or self.counts["unavailable"] else 0
+
+
+def run_grid(
+    grid: Grid,
+    options: RunOptions,
+    store: ResultStore,
+    remaining: Sequence[tuple[Cell, tuple[str, ...]]],
+    datasets: Mapping[str, Any],
+    errors: Mapping[str, DataError],
+) -> Summary:
+    """Compute the remaining cells and write their rows as they come.
+
+    KeyboardInterrupt leaves every finished row in the store and is reported in the summary.
+    """
+    summary = Summary()
+    module, parameters = grid.module, grid.parameters
+
+    def write(outcome: Mapping[str, list[dict]]) -> bool:
+        for name, rows in outcome.items():
+            store.append(name, rows)
+        for row in outcome["runs"]:
+            summary.add(row)
+        return any(row["status"] == "failed" for row in outcome["runs"])
+
+    possible = []
+    reasons: dict[tuple, str] = {}
+    for cell, parts in remaining:
+        error = errors.get(cell.dataset)
+        if error is not None:
+            status, reason = ("unavailable" if isinstance(error, DataUnavailable) else "failed"), str(error)
+        else:
+            shape = (cell.dataset, cell.n, cell.clients)
+            if shape not in reasons:
+                reasons[shape] = module.skip_reason(cell, datasets[cell.dataset], parameters)
+            status, reason = "skipped", reasons[shape]
+        if reason:
+            dataset = datasets.get(cell.dataset)
+            rows = [
+                module.describe(cell, part, dataset) | {"status": status, "message": reason} for part in parts
+            ]
+            write({"runs": rows})
+        else:
+            possible.append((cell, parts))
+    if options.on_error == "stop" and summary.exit_code:
+        return summary
+
+    tasks = grid.tasks(possible)
+    progress = Progress(tasks)
+    last_merge, merge_seconds = time.monotonic(), 0.0
+    try:
+        with progress:
+            for task, outcome in execute(tasks, options, datasets):
+                failed = write(outcome)
+                progress.advance(task)
+                now = time.monotonic()
+                if now - last_merge > max(60.0, 50 * merge_seconds):  # the file stays fresh at little cost
+                    store.merge()
+                    last_merge = time.monotonic()
+                    merge_seconds = last_merge - now
+                if failed and options.on_error == "stop":
+                    break
+    except KeyboardInterrupt:
+        summary.interrupted = True
+    return summary
+
+
+def execute(
+    tasks: Sequence[Task], options: RunOptions, datasets: Mapping[str, Any]
+) -> Iterator[tuple[Task, dict[str, list[dict]]]]:
+    """Compute tasks on the chosen executor; whatever goes wrong becomes rows with status ``failed``."""
+    needed = {name: datasets[name] for name in dict.fromkeys(task.dataset for task in tasks)}
+    if options.execution.name == "dask":
+        from fedbayes.dask_executor import distributed
+
+        results = distributed(tasks, compute, needed, options.jobs, options.execution.address)
+    elif options.jobs == 1 or len(tasks) <= 1:
+        results = executors.serial(tasks, compute, needed)
+    else:
+        results = executors.processes(tasks, compute, needed, options.jobs)
+    for task, outcome in results:
+        if isinstance(outcome, executors.WorkerLost):
+            outcome = failed_rows(task, needed[task.dataset], outcome.message)
+        yield task, outcome
+
+
+def compute(task: Task, dataset: Any) -> dict[str, list[dict]]:
+    """Compute one task in whatever process this is; an exception becomes failed rows.
+
+    When cells that are computed together fail, each is tried alone, so that one cannot cost the others.
+    """
+    from fedbayes.experiments import experiment
+
+    module = experiment(task.experiment)
+    try:
+        return module.run(task, dataset)
+    except Exception as error:
+        if len(task.cells) > 1:
+            merged: dict[str, list[dict]] = {}
+            for cell in task.cells:
+                for name, rows in compute(replace(task, cells=(cell,)), dataset).items():
+                    merged.setdefault(name, []).extend(rows)
+            return merged
+        if os.environ.get("FEDBAYES_TRACEBACK"):
+            traceback.print_exc()
+        return failed_rows(task, dataset, f"{type(error).__name__}: {error}")
+
+
+def failed_rows(task: Task, dataset: Any, message: str) -> dict[str, list[dict]]:
+    """Rows with status ``failed`` for every cell and part of a task."""
+    from fedbayes.experiments import experiment
+
+    module = experiment(task.experiment)
+    return {
+        "runs": [
+            module.describe(cell, part, dataset) | {"status": "failed", "message": message}
+            for cell in task.cells
+            for part in (task.parts or module.parts(cell, task.parameters))
+        ]
+    }

@@ -1,0 +1,289 @@
+"""Result files: crash-safe append, resume and merge of a folder that several processes may share.
+
+Every process appends whole rows to part files of its own under ``parts/``; merging them into the final
+CSV happens under a lock and replaces the file by rename. What a kill leaves behind (a torn last line)
+is dropped at the next start.
+"""
+
+import csv
+import io
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedbayes.errors import ConfigurationError
+from fedbayes.grid import text
+from fedbayes.locking import locked, try_lock
+
+STATUSES = ("done", "failed", "unavailable", "skipped")
+RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file of results.
+
+    Attributes
+    ----------
+    name
+        File name without its ending.
+    columns
+        All columns in their order.
+    key
+        Columns that identify a row; the first ``status`` rules decide between rows of one key.
+    order
+        Columns that rows are sorted by, numbers as numbers.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that its final name never shows half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(row: Sequence[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(row)
+    return stream.getvalue()
+
+
+def _clean(value: Any) -> str:
+    return " ".join(text(value).split()) if isinstance(value, str) else text(value)
+
+
+def _rows(content: bytes, table: Table) -> Iterable[list[str]]:
+    """Whole rows of a part file: a torn tail or a damaged line is dropped."""
+    whole = content[: content.rfind(b"\n") + 1].decode("utf-8", errors="replace")
+    status = table.columns.index("status") if "status" in table.columns else None
+    for line in whole.splitlines():
+        try:
+            row = next(csv.reader([line]))
+        except (csv.Error, StopIteration):
+            continue
+        if len(row) == len(table.columns) and row[0] and (status is None or row[status] in STATUSES):
+            yield row
+
+
+def _sort_value(value: str) -> tuple:
+    try:
+        return (0, float(value), "")
+    except ValueError:
+        return (1, 0.0, value)
+
+
+class ResultStore:
+    """The result tables of one output folder.
+
+    Parameters
+    ----------
+    folder
+        Output folder; made when it does not exist, unless ``create`` is false (then only reading works).
+    tables
+        The tables that are written there; the first is ``runs``.
+
+    Raises
+    ------
+    ConfigurationError
+        When the folder holds a file of the same name with other columns (another experiment).
+    """
+
+    def __init__(self, folder: Path, tables: Sequence[Table], *, create: bool = True):
+        self.folder = folder
+        self.tables = {table.name: table for table in tables}
+        self._parts: dict[str, Any] = {}
+        self._synced = time.monotonic()
+        for table in tables:
+            self._check_header(table)
+        if not create:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "parts").mkdir(exist_ok=True)
+            self._lock_path.touch()
+        except OSError as error:
+            raise ConfigurationError(
+                f"output_dir={str(folder)!r} cannot be written ({error.strerror}); choose another folder"
+            ) from None
+
+    @property
+    def _lock_path(self) -> Path:
+        return self.folder / "parts" / "merge.lock"
+
+    def _check_header(self, table: Table) -> None:
+        path = self.folder / f"{table.name}.csv"
+        if not path.exists() or path.stat().st_size == 0:
+            return
+        with path.open(encoding="utf-8", newline="") as stream:
+            header = next(csv.reader(stream), [])
+        if tuple(header) != table.columns:
+            raise ConfigurationError(
+                f"{path} has other columns than this experiment writes "
+                f"(first difference: {_first_difference(header, table.columns)}); choose another output_dir"
+            )
+
+    def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Append rows to this process's part file; they are on disk, whole, when this returns."""
+        table = self.tables[name]
+        lines = "".join(_line([_clean(row.get(column)) for column in table.columns]) for row in rows)
+        if not lines:
+            return
+        stream = self._parts.get(name) or self._open_part(name)
+        stream.write(lines.encode())
+        stream.flush()
+        if time.monotonic() - self._synced > 2.0:  # a power cut may cost the last seconds, a kill nothing
+            os.fsync(stream.fileno())
+            self._synced = time.monotonic()
+
+    def _open_part(self, name: str) -> Any:
+        path = self.folder / "parts" / f"{name}-{os.getpid()}-{uuid.uuid4().hex[:8]}.csv"
+        with locked(self._lock_path):  # so that nobody takes the new file for a dead one
+            stream = path.open("ab")
+            try_lock(stream)
+        self._parts[name] = stream
+        return stream
+
+    def merge(self, *, close: bool = False) -> None:
+        """Bring all part files into the final ones; parts whose writer has died are removed.
+
+        Parameters
+        ----------
+        close
+            Also give up this process's own parts.
+        """
+        with locked(self._lock_path):
+            if close:
+                for stream in self._parts.values():
+                    os.fsync(stream.fileno())
+                    stream.close()
+                self._parts.clear()
+            for table in self.tables.values():
+                self._merge_table(table)
+
+    def _merge_table(self, table: Table) -> None:
+        parts = sorted(
+            (self.folder / "parts").glob(f"{table.name}-*.csv"), key=lambda p: (p.stat().st_mtime_ns, p)
+        )
+        if not parts:
+            return
+        final = self.folder / f"{table.name}.csv"
+        key = [table.columns.index(column) for column in table.key]
+        status = table.columns.index("status") if "status" in table.columns else None
+        merged: dict[tuple, list[str]] = {}
+        for path in ([final] if final.exists() else []) + parts:
+            for row in _rows(path.read_bytes(), table):
+                name = tuple(row[position] for position in key)
+                known = merged.get(name)
+                if known and status is not None and known[status] == "done" and row[status] != "done":
+                    continue  # a failed repetition never costs a finished row
+                merged[name] = row
+        merged.pop(tuple(table.key), None)  # the header of the final file
+        order = [table.columns.index(column) for column in table.order]
+        rows = sorted(
+            merged.values(), key=lambda row: tuple(_sort_value(row[position]) for position in order)
+        )
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows(rows)
+        write_atomically(final, stream.getvalue().encode())
+        own = {os.path.realpath(stream.name) for stream in self._parts.values()}
+        for path in parts:
+            if os.path.realpath(path) not in own:
+                with path.open("ab") as part:
+                    dead = try_lock(part)
+                if dead:
+                    path.unlink(missing_ok=True)
+
+    def statuses(self) -> dict[tuple[str, ...], str]:
+        """Status of every row of the merged runs file, by key."""
+        table = self.tables[RUNS]
+        path = self.folder / f"{RUNS}.csv"
+        if not path.exists():
+            return {}
+        columns = [*table.key, "status"]
+        frame = pd.read_csv(path, usecols=columns, dtype=str, keep_default_na=False)
+        keys = zip(*(frame[column] for column in table.key), strict=True)
+        return dict(zip(keys, frame["status"], strict=True))
+
+
+def _first_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
+    for have, want in zip(found, wanted, strict=False):
+        if have != want:
+            return f"{have!r} where {want!r} is expected"
+    return f"{len(found)} columns where {len(wanted)} are expected"
+
+
+TEXT_COLUMNS = (
+    "cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message", "reading",
+    "proposal", "versus", "weights", "class", "feature", "node",
+)  # fmt: skip
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a results file with typed columns: text stays text, empty numbers are NaN, inf is kept."""
+    header = pd.read_csv(path, nrows=0).columns
+    types = {column: str for column in header if column in TEXT_COLUMNS}
+    return pd.read_csv(
+        path, dtype=types, keep_default_na=False, na_values={c: [""] for c in header if c not in types}
+    )
+
+
+def read_runs(folder: Path) -> pd.DataFrame:
+    """Read ``runs.csv`` of a results folder."""
+    return read_table(Path(folder) / f"{RUNS}.csv")
+
+
+def read_manifest(folder: Path) -> dict:
+    """Read ``manifest.json`` of a results folder; without one, a manifest of no invocations."""
+    path = Path(folder) / "manifest.json"
+    if not path.exists():
+        return {"format": 1, "invocations": []}
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{path} is not valid JSON ({error}); restore it or choose another folder"
+        ) from None
+    return manifest
+
+
+def dataset_facts(manifest: Mapping[str, Any]) -> dict[str, dict]:
+    """What the manifest says of every data set; the latest invocation wins."""
+    facts: dict[str, dict] = {}
+    for entry in manifest["invocations"]:
+        facts.update(entry.get("datasets", {}))
+    return facts
+
+
+def record_invocation(folder: Path, entry: Mapping[str, Any]) -> None:
+    """Add an invocation to the manifest, or replace the one with the same ``id``."""
+    with locked(folder / "parts" / "merge.lock"):
+        manifest = read_manifest(folder)
+        kept = [known for known in manifest["invocations"] if known.get("id") != entry["id"]]
+        position = len(kept)
+        for index, known in enumerate(manifest["invocations"]):
+            if known.get("id") == entry["id"]:
+                position = index
+        kept.insert(position, dict(entry))
+        manifest["invocations"] = kept
+        write_atomically(folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
