@@ -1,7 +1,7 @@
 """Cells of an experiment's grid and the key that identifies each."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -81,23 +81,16 @@ class Task:
     label: str = ""
 
 
-def balanced_shard(tasks: Sequence[Task], index: int, count: int, group: Callable[[Task], Any]) -> list[Task]:
-    """Tasks of shard ``index`` (from 1) of ``count``: whole groups, dealt by falling cost.
+def balanced_shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
+    """Tasks of shard ``index`` (from 1) of ``count``, dealt by falling cost to the shard with the least.
 
     The deal depends on the full list alone, so that shards started apart are disjoint and complete.
     """
-    costs: dict[Any, float] = {}
-    for task in tasks:
-        costs[group(task)] = costs.get(group(task), 0.0) + task.cost
     loads = [0.0] * count
-    owner = {}
-    for name in sorted(costs, key=lambda g: (-costs[g], str(g))):
+    mine = []
+    for task in sorted(tasks, key=lambda task: (-task.cost, task.label)):
         lightest = loads.index(min(loads))
-        owner[name] = lightest
-        loads[lightest] += costs[name]
-    return [task for task in tasks if owner[group(task)] == index - 1]
-
-
-def unique(cells: Iterable[Cell]) -> list[Cell]:
-    """Cells in order, the first of each key."""
-    return list({cell.key: cell for cell in cells}.values())
+        loads[lightest] += task.cost
+        if lightest == index - 1:
+            mine.append(task)
+    return mine

@@ -173,11 +173,10 @@ def _dry_run(grid: runner.Grid, options: RunOptions) -> int:
     store = ResultStore(options.output_dir, grid.module.TABLES, create=False)
     statuses = store.statuses()
     remaining = grid.remaining(statuses, options.rerun)
-    parts = sum(len(grid.module.parts(cell, grid.parameters)) for cell in grid.cells)
     todo = sum(len(parts) for _, parts in remaining)
     seconds = sum(task.cost for task in grid.tasks(remaining))
-    print(f"cells: {len(grid.cells)} ({parts} rows)")
-    print(f"rows done: {parts - todo}")
+    print(f"cells: {len(grid.cells)} ({grid.size} rows)")
+    print(f"rows done: {grid.size - todo}")
     print(f"rows to do: {todo}")
     print(
         f"rough cost: {seconds / 3600:.2f} core-hours, {seconds / options.jobs / 3600:.2f} h with jobs={options.jobs}"
@@ -199,8 +198,7 @@ class _TerminationAsInterrupt:
 
 
 def _say(grid: runner.Grid, options: RunOptions, summary: runner.Summary, remaining: Sequence) -> None:
-    parts = sum(len(grid.module.parts(cell, grid.parameters)) for cell in grid.cells)
-    before = parts - sum(len(parts) for _, parts in remaining)
+    before = grid.size - sum(len(parts) for _, parts in remaining)
     counts = ", ".join(
         f"{summary.counts[s]} {s}" for s in ("done", "failed", "unavailable", "skipped") if summary.counts[s]
     )

@@ -34,19 +34,27 @@ class Grid:
     module: ModuleType
     parameters: Any
     specifications: Mapping[str, Any]
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[tuple[Cell, tuple[str, ...]]] = field(default_factory=list)
 
     def enumerate(self, shard: tuple[int, int] | None) -> None:
-        """Fill ``cells``: each once, in order, those of the shard alone."""
+        """Fill ``cells``: each once with its parts, in order, those of the shard alone."""
         seen: dict[str, Cell] = {}
         for cell in self.module.cells(self.parameters, list(self.specifications)):
             seen.setdefault(cell.key, cell)
-        self.cells = list(seen.values())
+        self.cells = [(cell, self.module.parts(cell, self.parameters)) for cell in seen.values()]
         if shard is not None:
-            everything = self.tasks((cell, self.module.parts(cell, self.parameters)) for cell in self.cells)
-            mine = balanced_shard(everything, *shard, group=self.module.group)
-            keys = {cell.key for task in mine for cell in task.cells}
-            self.cells = [cell for cell in self.cells if cell.key in keys]
+            mine: dict[str, list[str]] = {}
+            for task in balanced_shard(self.tasks(self.cells), *shard):
+                for cell in task.cells:
+                    mine.setdefault(cell.key, []).extend(
+                        task.parts or self.module.parts(cell, self.parameters)
+                    )
+            self.cells = [(cell, tuple(mine[cell.key])) for cell, _ in self.cells if cell.key in mine]
+
+    @property
+    def size(self) -> int:
+        """Number of rows that the grid has."""
+        return sum(len(parts) for _, parts in self.cells)
 
     def tasks(self, wanted: Iterable[tuple[Cell, tuple[str, ...]]]) -> list[Task]:
         """Tasks of the wanted cells and parts."""
@@ -65,9 +73,9 @@ class Grid:
         computes nothing else).
         """
         result = []
-        for cell in self.cells:
+        for cell, parts in self.cells:
             todo = []
-            for part in self.module.parts(cell, self.parameters):
+            for part in parts:
                 status = statuses.get((cell.key, part))
                 if (
                     rerun == "all"

@@ -112,7 +112,7 @@ def check_grid(parameters: Parameters, attributes: Mapping[str, int | None]) -> 
     attributes
         Number of attributes of every data set chosen; None where it is not known before loading.
     """
-    known = [count for count in attributes.values()]
+    known = list(attributes.values())
     if known and None not in known:
         for n in parameters.n:
             if n >= max(known):
@@ -191,7 +191,7 @@ def tasks(
                 (cell.seed, cell.dataset, cell.n, cell.partition, cell.clients, fold), []
             ).append(cell)
     result = []
-    for (seed, dataset, n, _, clients, fold), members in groups.items():
+    for (seed, dataset, n, partition, clients, fold), members in groups.items():
         result.append(
             Task(
                 experiment=NAME,
@@ -200,7 +200,8 @@ def tasks(
                 parts=(fold,),
                 parameters=parameters,
                 cost=sum(cost(cell, shapes.get(dataset, (1000, 10, 2)), parameters) for cell in members),
-                label=f"{dataset} n={n} clients={clients} seed={seed} fold={fold}",
+                label=f"{dataset} n={n} clients={clients} seed={seed} fold={fold}"
+                + (f" {partition}" if partition != "stratified" else ""),
             )
         )
     return result
@@ -221,12 +222,6 @@ def cost(cell: Cell, shape: tuple[int, int, int], parameters: Parameters) -> flo
     }[cell.learner, cell.regime]
     row = 1e-9 * max(1, attributes - n) * max(2, classes)  # seconds per row and structure
     return 1e-3 + structures * (passes * rows * row + 2e-5 * (1 + cell.clients))
-
-
-def group(task: Task) -> tuple:
-    """What a shard takes whole: all folds of cells that share their clients."""
-    first = task.cells[0]
-    return (first.seed, first.dataset, first.n, first.partition, first.clients)
 
 
 def skip_reason(cell: Cell, dataset: Any, parameters: Parameters) -> str:

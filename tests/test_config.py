@@ -1,0 +1,85 @@
+"""Checks of configuration values."""
+
+import math
+
+import pytest
+
+from fedbayes import config
+from fedbayes.config import RunOptions
+from fedbayes.errors import ConfigurationError
+
+OPTIONS = {"name": "fedande", "execution": {"name": "local"}}
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "two", None, math.nan])
+def test_integer_refuses_and_names_key_value_and_allowed(value):
+    with pytest.raises(ConfigurationError, match=r"clients=.* is not allowed: a whole number >= 1"):
+        config.integer(1)("clients", value)
+
+
+def test_integer_takes_a_whole_float():
+    assert config.integer(1)("clients", 5.0) == 5
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, "x", True, None])
+def test_positive_real_refuses(value):
+    with pytest.raises(ConfigurationError, match="epsilon="):
+        config.real(0, open_low=True, infinite=True)("epsilon", value)
+
+
+@pytest.mark.parametrize("value", ["inf", ".inf", math.inf])
+def test_infinity_as_typed(value):
+    assert config.real(0, open_low=True, infinite=True)("epsilon", value) == math.inf
+
+
+def test_infinity_is_refused_where_it_means_nothing():
+    with pytest.raises(ConfigurationError, match="finite number > 0"):
+        config.real(0, open_low=True)("alpha", "inf")
+
+
+def test_values_take_one_or_many_and_count_repeated_ones_once():
+    assert config.values(config.integer(1), "clients", 5) == (5,)
+    assert config.values(config.integer(1), "clients", [5, 20, 5]) == (5, 20)
+    with pytest.raises(ConfigurationError, match="at least one value"):
+        config.values(config.integer(1), "clients", [])
+
+
+def test_choice_suggests_the_closest():
+    with pytest.raises(ConfigurationError, match="did you mean 'generative'"):
+        config.choice("generative", "discriminative")("learner", "generativ")
+
+
+def test_unknown_key_suggests_the_closest():
+    with pytest.raises(ConfigurationError, match="unknown key 'alhpa'.*did you mean 'alpha'"):
+        config.check_keys({"alhpa": 1}, ["alpha", "seeds"], "the configuration")
+
+
+@pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "a/b", "1/0", "-1/2"])
+def test_shard_out_of_range(shard):
+    with pytest.raises(ConfigurationError, match="shard=.*1 <= i <= N"):
+        RunOptions.from_mapping(OPTIONS | {"shard": shard})
+
+
+def test_defaults_of_the_options(tmp_path):
+    options = RunOptions.from_mapping(OPTIONS)
+    assert str(options.output_dir) == "results/fedande"
+    assert options.jobs >= 1
+    assert RunOptions.from_mapping(OPTIONS | {"shard": "2/4"}).shard == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("jobs", 0), ("on_error", "ignore"), ("rerun", "some"), ("report", "yes"), ("memory_limit", 0)],
+)
+def test_options_out_of_range(key, value):
+    with pytest.raises(ConfigurationError, match=key):
+        RunOptions.from_mapping(OPTIONS | {key: value})
+
+
+def test_data_dir_must_exist(tmp_path):
+    with pytest.raises(ConfigurationError, match="data_dir"):
+        RunOptions.from_mapping(OPTIONS | {"data_dir": str(tmp_path / "nowhere")})
+
+
+def test_conf_directory_holds_the_configuration():
+    assert (config.conf_directory() / "config.yaml").is_file()

@@ -1,0 +1,130 @@
+"""Cells, their keys and shards."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fedbayes.errors import ConfigurationError
+from fedbayes.experiments import fedande
+from fedbayes.grid import Cell, balanced_shard, text
+
+BASE = {
+    "clients": [5, 20], "n": [0, 1], "learner": ["generative", "discriminative"], "regime": ["local", "federated"],
+    "seeds": [42, 43], "folds": 5, "partition": "stratified", "alpha": 1.0, "protocol": "paper", "smoothing": 1.0,
+    "missing": "category", "epsilon": 1.0, "rounds": 10, "local_steps": 5, "local_solver": None,
+    "local_max_iterations": None,
+}  # fmt: skip
+
+
+def cells(**changes):
+    parameters = fedande.parse(BASE | changes, 4.0)
+    return list(fedande.cells(parameters, ["car", "nursery"]))
+
+
+def kinds(entries):
+    return {(cell.learner, cell.regime): cell for cell in entries if cell.dataset == "car" and cell.n == 1}
+
+
+def test_the_grid_is_the_full_product():
+    entries = cells()
+    assert len(entries) == 2 * 2 * 2 * 2 * 2 * 2
+    assert len({cell.key for cell in entries}) == len(entries)
+
+
+def test_only_what_acts_on_a_cell_changes_its_key():
+    before = {kind: cell.key for kind, cell in kinds(cells()).items()}
+
+    def changed(**changes):
+        after = kinds(cells(**changes))
+        return {kind for kind, cell in after.items() if cell.key != before[kind]}
+
+    everything = set(before)
+    federated_generative = {("generative", "federated")}
+    federated_discriminative = {("discriminative", "federated")}
+    local_discriminative = {("discriminative", "local")}
+    assert changed(epsilon=0.5) == federated_generative
+    assert changed(rounds=7) == federated_discriminative
+    assert changed(local_steps=7) == federated_discriminative
+    assert changed(local_max_iterations=200) == local_discriminative
+    assert changed(local_solver="lbfgs") == local_discriminative
+    assert changed(folds=3) == everything
+    assert changed(smoothing=0.5) == everything
+    assert changed(partition="iid") == everything
+    assert changed(alpha=0.5) == set()  # the concentration acts with partition=dirichlet alone
+
+
+def test_settings_name_only_departures_from_the_paper():
+    by_kind = kinds(cells(local_steps=7, local_max_iterations=1000, folds=3))
+    assert by_kind["discriminative", "federated"].settings_text == "folds=3;local_steps=7"
+    assert by_kind["discriminative", "local"].settings_text == "folds=3;local_max_iterations=1000"
+    assert by_kind["generative", "local"].settings_text == "folds=3"
+    assert kinds(cells())["discriminative", "local"].settings_text == "local_solver=newton"
+    literal = kinds(cells(local_solver="lbfgs"))["discriminative", "local"]
+    assert literal.settings_text == ""
+
+
+def test_epsilon_stands_only_in_federated_generative_cells():
+    entries = cells(epsilon=[1.0, "inf"])
+    with_epsilon = [cell for cell in entries if cell.epsilon is not None]
+    assert {(cell.learner, cell.regime) for cell in with_epsilon} == {("generative", "federated")}
+    assert {cell.epsilon for cell in with_epsilon} == {1.0, math.inf}
+
+
+def test_centralised_cells_know_no_clients():
+    entries = cells(regime="centralised", seeds=42, n=0, learner="generative")
+    assert len({cell.key for cell in entries}) == 2  # one a data set
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("clients", 0), ("n", -1), ("folds", 1), ("epsilon", 0), ("epsilon", math.nan), ("seeds", []), ("alpha", -1),
+        ("rounds", 0), ("local_steps", 0), ("learner", "neural"), ("regime", "global"), ("smoothing", 0),
+        ("local_max_iterations", 0), ("seeds", -1), ("protocol", "code"),
+    ],
+)  # fmt: skip
+def test_out_of_range_values(key, value):
+    with pytest.raises(ConfigurationError, match=f"^{key}="):
+        fedande.parse(BASE | {key: value}, 4.0)
+
+
+def test_n_at_or_above_the_attributes_of_every_data_set():
+    parameters = fedande.parse(BASE | {"n": [1, 8]}, 4.0)
+    fedande.check_grid(parameters, {"car": 6, "vote": 16})
+    with pytest.raises(ConfigurationError, match="n=8 is not allowed"):
+        fedande.check_grid(parameters, {"car": 6, "nursery": 8})
+
+
+def test_shards_are_disjoint_complete_and_balanced():
+    parameters = fedande.parse(BASE, 4.0)
+    entries = [
+        (cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, ["car", "nursery"])
+    ]
+    tasks = fedande.tasks(entries, parameters, {"car": (1728, 6, 4), "nursery": (12960, 8, 5)})
+    shards = [balanced_shard(tasks, index, 4) for index in (1, 2, 3, 4)]
+    assert sum(map(len, shards)) == len(tasks)
+    assert {id(t) for shard in shards for t in shard} == {id(t) for t in tasks}
+    loads = [sum(task.cost for task in shard) for shard in shards]
+    assert max(loads) < 1.2 * min(loads)
+
+
+def test_tasks_hold_one_fold_of_cells_that_share_their_clients():
+    parameters = fedande.parse(BASE, 4.0)
+    entries = [(cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, ["car"])]
+    tasks = fedande.tasks(entries, parameters, {})
+    assert len(tasks) == 2 * 2 * 2 * 5
+    assert all(len(task.cells) == 4 and len(task.parts) == 1 for task in tasks)
+
+
+def test_keys_do_not_change_between_versions_by_accident():
+    cell = Cell(
+        experiment="fedande", dataset="car", clients=5, seed=42, partition="stratified", n=1,
+        learner="generative", regime="federated", protocol="paper", epsilon=1.0,
+    )  # fmt: skip
+    assert cell.key == "5c3bac9f72cb3453"
+    assert replace(cell, seed=43).key != cell.key
+
+
+def test_text_of_values():
+    assert [text(v) for v in (None, math.nan, 0.1, math.inf, 3, "a")] == ["", "", "0.1", "inf", "3", "a"]

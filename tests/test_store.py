@@ -1,0 +1,157 @@
+"""Result files survive kills, torn lines and company."""
+
+import csv
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from fedbayes.errors import ConfigurationError
+from fedbayes.store import ResultStore, Table, dataset_facts, read_manifest, read_runs, record_invocation
+
+RUNS = Table("runs", ("cell", "fold", "epsilon", "status", "message"), ("cell", "fold"), ("cell", "fold"))
+
+
+def row(cell, fold, status="done", epsilon=None, message=""):
+    return {"cell": cell, "fold": fold, "epsilon": epsilon, "status": status, "message": message}
+
+
+def lines(folder):
+    with (folder / "runs.csv").open(newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_rows_are_sorted_numerically_and_floats_kept(tmp_path):
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("b", 10, epsilon=math.inf), row("b", 9, epsilon=0.1), row("a", 0)])
+    store.merge(close=True)
+    assert lines(tmp_path)[1:] == [
+        ["a", "0", "", "done", ""], ["b", "9", "0.1", "done", ""], ["b", "10", "inf", "done", ""],
+    ]  # fmt: skip
+    frame = read_runs(tmp_path)
+    assert frame["epsilon"].iloc[1] == 0.1 and frame["epsilon"].iloc[2] == math.inf
+    assert frame["message"].tolist() == ["", "", ""]
+    assert os.listdir(tmp_path / "parts") == ["merge.lock"]
+
+
+def test_a_done_row_replaces_a_failed_one_and_never_the_other_way(tmp_path):
+    for status in ("failed", "done", "failed"):
+        store = ResultStore(tmp_path, [RUNS])
+        store.append("runs", [row("a", 0, status, message=status)])
+        store.merge(close=True)
+    assert [entry[3:] for entry in lines(tmp_path)[1:]] == [["done", "done"]]
+
+
+def test_messages_stay_on_one_line_and_commas_and_quotes_survive(tmp_path):
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("a", 0, "failed", message='one\ntwo, "three"')])
+    store.merge(close=True)
+    assert lines(tmp_path)[1][4] == 'one two, "three"'
+
+
+@pytest.mark.parametrize(
+    "torn", [b"b,1,,do", b"b,1,,done", b'b,1,,done,"x', b"\x00\x00\x00", b"b,1\n", b"b,1,,dne,\n"]
+)
+def test_torn_or_damaged_lines_are_dropped(tmp_path, torn):
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("a", 0)])
+    part = next((tmp_path / "parts").glob("runs-*.csv"))
+    store._parts["runs"].close()
+    store._parts.clear()
+    with part.open("ab") as stream:
+        stream.write(torn)
+    again = ResultStore(tmp_path, [RUNS])
+    again.merge()
+    assert [entry[0] for entry in lines(tmp_path)] == ["cell", "a"]
+    assert again.statuses() == {("a", "0"): "done"}
+
+
+def test_parts_of_a_living_process_are_merged_but_not_removed(tmp_path):
+    first, second = ResultStore(tmp_path, [RUNS]), ResultStore(tmp_path, [RUNS])
+    first.append("runs", [row("a", 0)])
+    second.append("runs", [row("b", 0)])
+    second.merge(close=True)
+    assert len(list((tmp_path / "parts").glob("runs-*.csv"))) == 1
+    first.append("runs", [row("a", 1)])
+    first.merge(close=True)
+    assert [entry[:2] for entry in lines(tmp_path)[1:]] == [["a", "0"], ["a", "1"], ["b", "0"]]
+
+
+def test_a_killed_writer_loses_nothing_it_appended(tmp_path):
+    program = textwrap.dedent(
+        """
+        import os, signal, sys
+        from pathlib import Path
+        from fedbayes.store import ResultStore, Table
+        runs = Table("runs", ("cell", "fold", "epsilon", "status", "message"), ("cell", "fold"), ("cell", "fold"))
+        store = ResultStore(Path(sys.argv[1]), [runs])
+        for fold in range(50):
+            store.append("runs", [{"cell": "a", "fold": fold, "status": "done"}])
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)])
+    assert ended.returncode == -signal.SIGKILL
+    store = ResultStore(tmp_path, [RUNS])
+    store.merge()
+    assert len(store.statuses()) == 50
+    assert not list((tmp_path / "parts").glob("runs-*.csv"))
+
+
+def test_many_processes_write_into_one_folder(tmp_path):
+    program = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from fedbayes.store import ResultStore, Table
+        runs = Table("runs", ("cell", "fold", "epsilon", "status", "message"), ("cell", "fold"), ("cell", "fold"))
+        store = ResultStore(Path(sys.argv[1]), [runs])
+        for fold in range(40):
+            store.append("runs", [{"cell": sys.argv[2], "fold": fold, "status": "done"}])
+            if fold % 10 == 0:
+                store.merge()
+        store.merge(close=True)
+        """
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abcd"]
+    assert [process.wait() for process in running] == [0, 0, 0, 0]
+    assert len(lines(tmp_path)) == 1 + 4 * 40
+
+
+def test_results_of_another_experiment_are_refused(tmp_path):
+    (tmp_path / "runs.csv").write_text("cell,alpha\n")
+    with pytest.raises(ConfigurationError, match="other columns.*'alpha' where 'fold'"):
+        ResultStore(tmp_path, [RUNS])
+
+
+def test_full_disk_leaves_the_final_file_whole(tmp_path, monkeypatch):
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("a", 0)])
+    store.merge()
+    before = (tmp_path / "runs.csv").read_bytes()
+    store.append("runs", [row("b", 0)])
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    with pytest.raises(OSError, match="No space"):
+        store.merge()
+    monkeypatch.undo()
+    assert (tmp_path / "runs.csv").read_bytes() == before
+    assert not list(tmp_path.glob(".*tmp"))
+    store.merge(close=True)
+    assert len(lines(tmp_path)) == 3
+
+
+def test_manifest_keeps_one_entry_per_invocation_and_the_latest_facts(tmp_path):
+    ResultStore(tmp_path, [RUNS])
+    record_invocation(tmp_path, {"id": "1", "datasets": {"car": {"rows": 1}}, "exit_code": None})
+    record_invocation(tmp_path, {"id": "2", "datasets": {"car": {"rows": 2}}})
+    record_invocation(tmp_path, {"id": "1", "datasets": {"car": {"rows": 1}}, "exit_code": 0})
+    manifest = read_manifest(tmp_path)
+    assert [entry["id"] for entry in manifest["invocations"]] == ["1", "2"]
+    assert manifest["invocations"][0]["exit_code"] == 0
+    assert dataset_facts(manifest) == {"car": {"rows": 2}}
