@@ -53,24 +53,9 @@ def check_overrides(arguments: Sequence[str]) -> None:
         For an unknown data set or experiment, and for a sweep over experiments (Hydra would run each with
         the keys of neither).
     """
-    folders = [conf_directory()]
-    sweep = False
-    overrides = []
-    position = 0
-    while position < len(arguments):
-        argument = arguments[position]
-        name, _, value = argument.partition("=")
-        if name in ("--config-dir", "-cd"):
-            if not value and position + 1 < len(arguments):
-                position += 1
-                value = arguments[position]
-            if value:
-                folders.append(Path(value))
-        elif argument in ("-m", "--multirun"):
-            sweep = True
-        elif not argument.startswith("-"):
-            overrides.append(argument)
-        position += 1
+    folders = _config_folders(arguments)
+    sweep = "-m" in arguments or "--multirun" in arguments
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
     known = {
         group: sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
         for group in ("experiment", "dataset")
@@ -119,8 +104,6 @@ def run(composed: DictConfig, arguments: Sequence[str]) -> int:
 
 
 def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
-    from fedbayes.data.specification import DatasetSpecification
-
     if "kind" not in mapping:
         names = sorted(path.stem for path in (conf_directory() / "experiment").glob("*.yaml"))
         raise ConfigurationError(f"choose an experiment: +experiment=NAME with one of {', '.join(names)}")
@@ -132,10 +115,8 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     parameters = module.parse(mapping, options.memory_limit)
     if not mapping["dataset"]:
         raise ConfigurationError("dataset=[] is not allowed: choose at least one data set")
-    specifications = {
-        name: DatasetSpecification.from_mapping(name, entry) for name, entry in mapping["dataset"].items()
-    }
-    module.check_grid(parameters, {name: spec.attributes for name, spec in specifications.items()})
+    specifications = _specifications(mapping["dataset"], arguments)
+    module.check_specifications(parameters, specifications)
     grid = runner.Grid(module, parameters, specifications)
     grid.enumerate(options.shard)
     if options.dry_run:
@@ -166,6 +147,30 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         write_report(options.output_dir)
         print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
     return summary.exit_code
+
+
+def _specifications(chosen: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
+    """Checked data set descriptions; a file named in one is relative to the folder of its YAML file."""
+    from fedbayes.data.specification import load_specification
+
+    specifications = {}
+    for name, entry in chosen.items():
+        homes = [folder / "dataset" for folder in _config_folders(arguments)]
+        home = next((home for home in reversed(homes) if (home / f"{name}.yaml").is_file()), None)
+        specifications[name] = load_specification({name: entry}, folder=home)
+    return specifications
+
+
+def _config_folders(arguments: Sequence[str]) -> list[Path]:
+    """Folders that Hydra composes from: the package's own and a ``--config-dir``."""
+    folders = [conf_directory()]
+    for position, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("--config-dir", "-cd"):
+            value = value or (arguments[position + 1] if position + 1 < len(arguments) else "")
+            if value:
+                folders.append(Path(value))
+    return folders
 
 
 def _dry_run(grid: runner.Grid, options: RunOptions) -> int:

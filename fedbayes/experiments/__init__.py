@@ -1,15 +1,15 @@
 """The experiments: each module enumerates its cells and computes one task of them.
 
 A module of an experiment offers: ``NAME``, ``KEYS`` (its configuration keys), ``TABLES`` (its result files),
-``parse``, ``check_grid``, ``cells``, ``parts``, ``tasks``, ``skip_reason``, ``run`` and ``describe``.
+``parse``, ``check_specifications``, ``cells``, ``parts``, ``tasks``, ``skip_reason``, ``run`` and ``describe``.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-EXPERIMENTS = ("fedande", "governance")
+EXPERIMENTS = {"fedande": "fedande", "governance": "governance_grid"}
 
 
 def experiment(name: str) -> ModuleType:
     """Import the module of an experiment."""
-    return import_module(f"fedbayes.experiments.{name}")
+    return import_module(f"fedbayes.experiments.{EXPERIMENTS[name]}")

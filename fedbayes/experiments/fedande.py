@@ -104,22 +104,28 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
     )
 
 
-def check_grid(parameters: Parameters, attributes: Mapping[str, int | None]) -> None:
-    """Refuse a grid in which no data set has more attributes than any n asks for.
+def check_specifications(parameters: Parameters, specifications: Mapping[str, Any]) -> None:
+    """Refuse data sets that are not categorical, and an n that no data set chosen has the attributes for.
 
-    Parameters
-    ----------
-    attributes
-        Number of attributes of every data set chosen; None where it is not known before loading.
+    Raises
+    ------
+    ConfigurationError
+        Naming the data set or the n.
     """
-    known = list(attributes.values())
-    if known and None not in known:
-        for n in parameters.n:
-            if n >= max(known):
-                raise ConfigurationError(
-                    f"n={n} is not allowed: it must be below the number of attributes, and no data set chosen has "
-                    f"more than {max(known)}"
-                )
+    for name, specification in specifications.items():
+        if specification.kind != "categorical":
+            raise ConfigurationError(
+                f"dataset={name!r} is not allowed: the FedAnDE experiment takes categorical data sets"
+            )
+    known = [specification.attributes for specification in specifications.values()]
+    if None in known:
+        return  # a user's own file may not say; its cells are then skipped one by one
+    for n in parameters.n:
+        if n >= max(known):
+            raise ConfigurationError(
+                f"n={n} is not allowed: it must be below the number of attributes, and no data set chosen has "
+                f"more than {max(known)}"
+            )
 
 
 def _settings(parameters: Parameters, learner: str, regime: str) -> tuple[tuple[str, Any], ...]:
