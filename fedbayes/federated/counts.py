@@ -24,10 +24,10 @@ from fedbayes.models.engine.counting import RowCounts, SubsetCounts, count, tabl
 from fedbayes.models.engine.generative import (
     CountTables,
     TableSource,
+    all_structures,
     average_posteriors,
     dense_log_tables,
     log_prior,
-    all_structures,
 )
 from fedbayes.models.engine.layout import Structure, make_structure
 
