@@ -17,6 +17,7 @@ from fedbayes.data.dataset import MixedDataset
 from fedbayes.errors import ConfigurationError
 from fedbayes.evaluation import accuracy, macro_f1, mcnemar, predict_labels
 from fedbayes.experiments.governance_settings import PROPOSALS, READINGS, GovernanceSettings
+from fedbayes.experiments.governance_split import partition_rows, split_rows
 from fedbayes.federated.governance import entropy_weights, icc_values, size_weights, target_weights
 from fedbayes.federated.mixture import (
     absent_everywhere,
@@ -27,7 +28,7 @@ from fedbayes.federated.mixture import (
 )
 from fedbayes.federated.weight_learning import Objective, learn_weights, starting_points
 from fedbayes.models.hybrid_nb import HybridNB
-from fedbayes.partition import dirichlet_by_class, jensen_shannon
+from fedbayes.partition import jensen_shannon
 from fedbayes.randomness import generator
 
 GOVERNANCE_COLUMNS = (
@@ -44,14 +45,6 @@ class CellResult(NamedTuple):
 
     rows: list[dict[str, Any]]
     gaussians: list[dict[str, Any]]
-
-
-class Split(NamedTuple):
-    """Row indices of the three parts; ``validation`` already is the sample that weights are learned on."""
-
-    training: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -159,58 +152,14 @@ def run_group(
         for name in PROPOSALS:
             weights, objective, seconds = learned.get(name, (None, "", 0.0))
             base = nodes.central_seconds if name == "C" else nodes.fit_seconds
-            rows.append(
-                constants
-                | {"reading": reading, "proposal": name}
-                | _measures(truth, labels[name], posteriors[name])
-                | {"weights": _joined(weights), "objective": objective}
-                | _against_baseline(truth, labels, name, settings.mcnemar)
-                | {"fit_seconds": base + seconds + (scoring_seconds if objective != "" else 0.0)}
-            )
+            row = constants | {"reading": reading, "proposal": name}
+            row |= _measures(truth, labels[name], posteriors[name])
+            row |= {"weights": _joined(weights), "objective": objective}
+            row |= _against_baseline(truth, labels, name, settings.mcnemar)
+            row |= {"fit_seconds": base + seconds + (scoring_seconds if objective != "" else 0.0)}
+            rows.append(_finite(row))
         results[reading] = CellResult(rows, _gaussians(dataset, nodes, settings, learned["A"][0]))
     return results
-
-
-def split_rows(y: np.ndarray, seed: int, validation_rows: int = 2000) -> Split:
-    """Split into 60 % training, 20 % validation and 20 % test rows, stratified by class.
-
-    Parameters
-    ----------
-    y : ndarray of int, shape (rows,)
-    seed : int
-    validation_rows : int
-        Size of the stratified sample of the validation part; all of it where it has no more rows, or so few
-        more that not every class could be left out once.
-
-    Raises
-    ------
-    ValueError
-        When a class has too few rows for a stratified split.
-    """
-    from sklearn.model_selection import train_test_split  # takes half a second to import
-
-    def parts(rows: np.ndarray, **size) -> list[np.ndarray]:
-        try:
-            return train_test_split(rows, random_state=seed, stratify=y[rows], **size)
-        except ValueError as error:
-            raise ValueError(f"the rows cannot be split by class: {error}") from error
-
-    rest, test = parts(np.arange(y.size), test_size=0.2)
-    training, validation = parts(rest, test_size=0.25)
-    if validation.size - validation_rows >= np.unique(y[validation]).size:
-        validation, _ = parts(validation, train_size=validation_rows)
-    return Split(training, validation, test)
-
-
-def partition_rows(
-    y: np.ndarray, clients: int, alpha: float, seed: int, redraw_min_rows: int = 0
-) -> tuple[list[np.ndarray], int]:
-    """Deal training rows to nodes; the draw depends on the seed and alpha alone, not on the reading.
-
-    Parameters and results are those of `fedbayes.partition.dirichlet_by_class`.
-    """
-    bits = int(np.float64(alpha).view(np.uint64))
-    return dirichlet_by_class(y, clients, alpha, generator(seed, "governance nodes", bits), redraw_min_rows)
 
 
 def cost(rows: int, attributes: int, classes: int, clients: int = 3, readings: int = 2) -> float:
@@ -316,21 +265,21 @@ def _measures(truth: np.ndarray, labels: np.ndarray, posterior: np.ndarray) -> d
 
 def _against_baseline(truth: np.ndarray, labels: dict, name: str, method: str) -> dict[str, Any]:
     """Discordant counts and test of a proposal (first) against B (second); all empty for B."""
-    keys = (
-        "versus",
-        "both_right",
-        "only_first",
-        "only_second",
-        "both_wrong",
-        "mcnemar_statistic",
-        "mcnemar_p",
-    )
+    keys = GOVERNANCE_COLUMNS[GOVERNANCE_COLUMNS.index("versus") : GOVERNANCE_COLUMNS.index("absent_classes")]
     if name == "B":
         return dict.fromkeys(keys, "")
     first, second = labels[name] == truth, labels["B"] == truth
     counts = [int((a & b).sum()) for a, b in ((first, second), (first, ~second), (~first, second))]
     counts.append(int((~first & ~second).sum()))
     return dict(zip(keys, ("B", *counts, *mcnemar(*counts, method=method)), strict=True))
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """The row, unless a number in it is NaN or infinite."""
+    for name, value in row.items():
+        if isinstance(value, float) and not np.isfinite(value):
+            raise ValueError(f"{name} of proposal {row['proposal']} is {value}, a finite number was expected")
+    return row
 
 
 def _joined(weights: np.ndarray | None) -> str:
@@ -353,7 +302,7 @@ def _gaussians(
                     "mean": float(model.means_[label, j]),
                     "standard_deviation": float(deviations[label, j]),
                     "weight": float(weights[index]),
-                }  # fmt: skip
+                }
                 for j, feature in enumerate(dataset.numeric_names)
             )
     return rows

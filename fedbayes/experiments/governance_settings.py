@@ -127,11 +127,15 @@ def _plain(value: Any) -> str | int | float:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple) and isinstance(value[0], NodeProfile):
-        parts = ((n.name, *(f"{v:g}" for v in (n.cmm, n.kci, n.kri, n.cvss))) for n in value)
+        parts = ((n.name, *map(_short, (n.cmm, n.kci, n.kri, n.cvss))) for n in value)
         return "|".join("/".join(part) for part in parts)
     if isinstance(value, tuple):
         return "|".join(map(repr, value))
     return value
+
+
+def _short(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 def _fail(name: str, value: Any, allowed: str) -> None:

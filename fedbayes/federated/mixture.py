@@ -67,7 +67,7 @@ def negative_log_likelihood(log_probabilities: np.ndarray, y: np.ndarray) -> np.
     log_probabilities : ndarray, shape (rows, classes)
     y : ndarray of int, shape (rows,)
     """
-    loss = -log_probabilities[np.arange(len(y)), y]
+    loss = 0.0 - log_probabilities[np.arange(len(y)), y]  # no negative zero
     return np.where(np.isposinf(loss), -LOG_SMALLEST, loss)
 
 
