@@ -1,0 +1,215 @@
+"""Clients' models over all structures, one structure at a time.
+
+The rows of a structure are sorted and counted once for all variants that are asked for; its weights are
+trained, its posteriors added up, and everything about it is forgotten before the next one. So memory does not
+grow with the number of structures.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbayes.models.engine import posteriors
+from fedbayes.models.engine.clients import TrainingRows, client_view, prepare_clients
+from fedbayes.models.engine.layout import make_structure
+from fedbayes.models.engine.scoring import prepare_rows, sort_rows
+from fedbayes.models.engine.training import federate, local_slice, local_weight_count, train_locally
+
+_CHUNK = 32  # structures whose posteriors are added up together: the same sums for any number of threads
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to make models of the clients' data.
+
+    Attributes
+    ----------
+    kind : {"generative", "federated", "local"}
+        Each client's own counts with weights of 1; weights trained in federated rounds; weights trained by
+        each client alone.
+    rounds, local_steps : int
+        Of federated training.
+    solver : {"lbfgs", "newton"}
+        Of local training.
+    max_iterations : int
+        Limit of the local solver ``lbfgs``.
+    """
+
+    kind: str
+    rounds: int = 10
+    local_steps: int = 5
+    solver: str = "lbfgs"
+    max_iterations: int = 15000
+
+    def __post_init__(self):
+        if self.kind not in ("generative", "federated", "local"):
+            raise ValueError(f"kind={self.kind!r}: one of generative, federated, local is needed")
+        if self.solver not in ("lbfgs", "newton"):
+            raise ValueError(f"solver={self.solver!r}: one of lbfgs, newton is needed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a variant came to.
+
+    Attributes
+    ----------
+    posteriors : ndarray (clients, test rows, classes)
+        Each client's posterior, averaged over structures.
+    iterations, evaluations : float
+        Of the optimiser, summed over rounds, mean over clients and structures; evaluations are 0 for Newton.
+    fit_seconds, predict_seconds : float
+        Training (with sorting and counting, also where that was shared with other variants) and scoring.
+    """
+
+    posteriors: np.ndarray
+    iterations: float
+    evaluations: float
+    fit_seconds: float
+    predict_seconds: float
+
+
+def discriminative_parameters(n: int, cardinalities: Sequence[int], n_classes: int) -> int:
+    """Weights of one client's model over all structures: w0 and wP per class, w_j per class and cell."""
+    d = len(cardinalities)
+    cells = [1] + [0] * n  # elementary symmetric sums: cells of all structures of each size
+    for cardinality in cardinalities:
+        for k in range(n, 0, -1):
+            cells[k] += int(cardinality) * cells[k - 1]
+    return n_classes * (2 * math.comb(d, n) + cells[n] * (d - n))
+
+
+def evaluate_structures(
+    clients: Sequence[tuple[np.ndarray, np.ndarray]],
+    cardinalities: Sequence[int],
+    n_classes: int,
+    X_test: np.ndarray,
+    *,
+    n: int,
+    smoothing: float = 1.0,
+    variants: Sequence[Variant],
+    threads: int = 1,
+) -> list[Outcome]:
+    """Train and test several variants of the clients' models.
+
+    Parameters
+    ----------
+    clients : sequence of (X, y)
+        Integer codes (rows, attributes) and class indices (rows,), all inside their domains; a client may
+        have no rows.
+    cardinalities : sequence of int
+        Domain sizes.
+    n_classes : int
+        Number of classes.
+    X_test : ndarray (rows, attributes) of int
+        Rows to predict, inside the domains, for every client's model.
+    n : int
+        Number of superparents.
+    smoothing : float
+        Added to every count of every table.
+    variants : sequence of Variant
+        What to train; sorting and counting are shared.
+    threads : int
+        Threads that share the structures; the results do not depend on it.
+
+    Returns
+    -------
+    list of Outcome
+        In the order of ``variants``.
+    """
+    rows = TrainingRows(clients, smoothing)
+    test = prepare_rows(X_test, np.asarray(cardinalities, np.int64))
+    structures = itertools.combinations(range(len(cardinalities)), n)
+    chunks = iter(lambda: list(itertools.islice(structures, _CHUNK)), [])
+    shape = (len(variants), len(clients), len(X_test), n_classes)
+
+    def work(chunk):
+        sums = np.zeros(shape)
+        measured = np.zeros((len(variants), 4))  # iterations, evaluations, fit and predict seconds
+        for parents in chunk:
+            structure = make_structure(parents, cardinalities, n_classes)
+            _evaluate_structure(rows, test, structure, variants, sums, measured)
+        return sums, measured
+
+    total, measured = np.zeros(shape), np.zeros((len(variants), 4))
+    if threads == 1:
+        results = map(work, chunks)
+        for sums, part in results:
+            total += sums
+            measured += part
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for sums, part in _in_order(pool, work, chunks, threads + 1):
+                total += sums
+                measured += part
+    count = math.comb(len(cardinalities), n)
+    total /= count
+    measured[:, :2] /= count * len(clients)
+    return [Outcome(t, *m.tolist()) for t, m in zip(total, measured, strict=True)]
+
+
+def _in_order(pool, work, items, ahead):
+    """Results in the order of the items, at most ``ahead`` of them in memory."""
+    waiting = [pool.submit(work, item) for item in itertools.islice(items, ahead)]
+    while waiting:
+        yield waiting.pop(0).result()
+        waiting.extend(pool.submit(work, item) for item in itertools.islice(items, 1))
+
+
+def _evaluate_structure(rows, test, structure, variants, sums, measured):
+    clock = time.perf_counter
+    begin = clock()
+    clients = prepare_clients(rows, structure)
+    prepared = clock() - begin
+    begin = clock()
+    cells, starts, order = sort_rows(test, structure)
+    sorted_test = clock() - begin
+    everyone = np.arange(len(clients.groups))
+    for index, variant in enumerate(variants):
+        begin = clock()
+        kind, weights, iterations, evaluations = _train(clients, structure, variant)
+        trained = clock()
+        posteriors.add_client_posteriors(
+            clients, structure, structure, everyone, kind, weights, rows.smoothing, test, cells, starts, order,
+            sums[index],
+        )  # fmt: skip
+        scored = clock()
+        measured[index] += (
+            iterations,
+            evaluations,
+            prepared + trained - begin,
+            sorted_test + scored - trained,
+        )
+
+
+def _train(clients, structure, variant):
+    """Kind of weights, weights, iterations and evaluations of all clients together."""
+    if variant.kind == "generative":
+        return posteriors.UNWEIGHTED, np.ones(0), 0, 0
+    if variant.kind == "federated":
+        weights, iterations, evaluations = federate(clients, structure, variant.rounds, variant.local_steps)
+        return posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum()
+    if variant.solver == "newton":
+        return posteriors.LOCAL, *train_by_newton(clients, structure), 0
+    weights, iterations, evaluations = train_locally(clients, structure, variant.max_iterations)
+    return posteriors.LOCAL, weights, iterations.sum(), evaluations.sum()
+
+
+def train_by_newton(clients, structure) -> tuple[np.ndarray, int]:
+    """Each client's own optimum by Newton's method; see :mod:`fedbayes.models.engine.newton`."""
+    from fedbayes.models.engine import newton
+
+    weights = np.ones(local_weight_count(clients, structure))
+    total = 0
+    for c in range(len(clients.groups)):
+        sorted_rows, tables = client_view(clients, c)
+        if len(sorted_rows.y):
+            place = local_slice(clients, structure, c)
+            weights[place], iterations, _ = newton.solve(sorted_rows, tables, structure)
+            total += iterations
+    return weights, total
