@@ -97,23 +97,30 @@ def load_datasets(
     """
     from fedbayes.data import openml, sources
 
-    offline: list[bool] = []
+    def load(name: str, offline: bool) -> Any:
+        return sources.load(
+            grid.specifications[name],
+            data_dir=options.data_dir,
+            missing=getattr(grid.parameters, "missing", None),
+            drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
+            offline=offline,
+        )
 
-    def is_offline() -> bool:
-        if not offline:
-            offline.append(not openml.reachable())
-        return offline[0]
-
-    loaded, errors = {}, {}
+    loaded: dict[str, Any] = {}
+    errors: dict[str, DataError] = {}
+    online: bool | None = None
     for name in names:
         try:
-            loaded[name] = sources.load(
-                grid.specifications[name],
-                data_dir=options.data_dir,
-                missing=getattr(grid.parameters, "missing", "category"),
-                drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
-                offline=is_offline,
-            )
+            try:
+                loaded[name] = load(name, offline=True)
+            except DataUnavailable:
+                if grid.specifications[name].openml_id is None:
+                    raise
+                if online is None:
+                    online = openml.reachable()
+                if not online:
+                    raise
+                loaded[name] = load(name, offline=False)
         except DataError as error:
             errors[name] = error
     return loaded, errors
@@ -165,16 +172,12 @@ def run_grid(
         return any(row["status"] == "failed" for row in outcome["runs"])
 
     possible = []
-    reasons: dict[tuple, str] = {}
     for cell, parts in remaining:
         error = errors.get(cell.dataset)
         if error is not None:
             status, reason = ("unavailable" if isinstance(error, DataUnavailable) else "failed"), str(error)
         else:
-            shape = (cell.dataset, cell.n, cell.clients)
-            if shape not in reasons:
-                reasons[shape] = module.skip_reason(cell, datasets[cell.dataset], parameters)
-            status, reason = "skipped", reasons[shape]
+            status, reason = "skipped", module.skip_reason(cell, datasets[cell.dataset], parameters)
         if reason:
             dataset = datasets.get(cell.dataset)
             rows = [

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from fedbayes.grid import Cell, balanced_shard, text
 BASE = {
     "clients": [5, 20], "n": [0, 1], "learner": ["generative", "discriminative"], "regime": ["local", "federated"],
     "seeds": [42, 43], "folds": 5, "partition": "stratified", "alpha": 1.0, "protocol": "paper", "smoothing": 1.0,
-    "missing": "category", "epsilon": 1.0, "rounds": 10, "local_steps": 5, "local_solver": None,
+    "missing": None, "epsilon": 1.0, "rounds": 10, "local_steps": 5, "local_solver": None,
     "local_max_iterations": None,
 }  # fmt: skip
 
@@ -89,11 +90,23 @@ def test_out_of_range_values(key, value):
         fedande.parse(BASE | {key: value}, 4.0)
 
 
+def specification(name, attributes, kind="categorical"):
+    return SimpleNamespace(name=name, attributes=attributes, kind=kind)
+
+
 def test_n_at_or_above_the_attributes_of_every_data_set():
     parameters = fedande.parse(BASE | {"n": [1, 8]}, 4.0)
-    fedande.check_grid(parameters, {"car": 6, "vote": 16})
+    car, vote, nursery = specification("car", 6), specification("vote", 16), specification("nursery", 8)
+    fedande.check_specifications(parameters, {"car": car, "vote": vote})
+    fedande.check_specifications(parameters, {"car": car, "own": specification("own", None)})
     with pytest.raises(ConfigurationError, match="n=8 is not allowed"):
-        fedande.check_grid(parameters, {"car": 6, "nursery": 8})
+        fedande.check_specifications(parameters, {"car": car, "nursery": nursery})
+
+
+def test_data_of_the_other_kind_are_refused():
+    parameters = fedande.parse(BASE, 4.0)
+    with pytest.raises(ConfigurationError, match="nsl-kdd"):
+        fedande.check_specifications(parameters, {"nsl-kdd": specification("nsl-kdd", 41, "mixed")})
 
 
 def test_shards_are_disjoint_complete_and_balanced():

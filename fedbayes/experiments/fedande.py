@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import comb
 from typing import Any
 
@@ -52,7 +53,7 @@ class Parameters:
     protocol: str = "paper"
     folds: int = 5
     smoothing: float = 1.0
-    missing: str = "category"
+    missing: str | None = None
     rounds: int = 10
     local_steps: int = 5
     local_solver: str = "lbfgs"
@@ -95,7 +96,7 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
         protocol=one("protocol", config.choice("paper")),
         folds=one("folds", config.integer(2)),
         smoothing=one("smoothing", config.real(0, open_low=True)),
-        missing=one("missing", config.choice("category", "mode")),
+        missing=one("missing", config.optional(config.choice("category", "mode"))),
         rounds=one("rounds", config.integer(1)),
         local_steps=one("local_steps", config.integer(1)),
         local_solver=solver or ("lbfgs" if cap else "newton"),
@@ -232,21 +233,36 @@ def cost(cell: Cell, shape: tuple[int, int, int], parameters: Parameters) -> flo
 
 def skip_reason(cell: Cell, dataset: Any, parameters: Parameters) -> str:
     """Why a cell is impossible for a data set, or an empty string."""
-    from fedbayes.models.engine.counting import peak_bytes
-
     rows, attributes = dataset.X.shape
     if cell.n >= attributes:
         return f"n={cell.n} needs more than {cell.n} attributes and {cell.dataset} has {attributes}"
+    if rows < parameters.folds:
+        return f"{rows} rows are fewer than {parameters.folds} folds"
     training = rows - math.ceil(rows / parameters.folds)
     if training < cell.clients:
         return f"{training} training rows are fewer than {cell.clients} clients"
-    need = peak_bytes(cell.n, dataset.cardinalities, len(dataset.class_names)) / 2**30
+    epsilon = math.inf if cell.epsilon is None else cell.epsilon
+    need = _gibibytes(
+        cell.n, dataset.cardinalities, len(dataset.class_names), training, rows - training, epsilon
+    )
     if need > parameters.memory_limit:
         return (
             f"tables of n={cell.n} need {need:.1f} GiB, more than memory_limit={parameters.memory_limit:g}; "
             "raise memory_limit or lower n"
         )
     return ""
+
+
+@lru_cache(maxsize=1024)
+def _gibibytes(
+    n: int, cardinalities: tuple[int, ...], classes: int, train_rows: int, test_rows: int, epsilon: float
+) -> float:
+    from fedbayes.models.engine.counting import peak_bytes
+
+    return (
+        peak_bytes(n, cardinalities, classes, train_rows=train_rows, test_rows=test_rows, epsilon=epsilon)
+        / 2**30
+    )
 
 
 def run(task: Task, dataset: Any) -> dict[str, list[dict[str, Any]]]:

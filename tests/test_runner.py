@@ -1,0 +1,146 @@
+"""What the runner makes of failures, lost workers and interruptions, on a toy experiment."""
+
+import os
+import signal
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+from fedbayes import executors, runner
+from fedbayes.config import RunOptions
+from fedbayes.errors import DataError, DataUnavailable
+from fedbayes.grid import Cell, Task
+from fedbayes.store import ResultStore, Table
+
+RUNS = Table(
+    "runs", ("cell", "dataset", "seed", "fold", "status", "message"), ("cell", "fold"), ("seed", "fold")
+)
+
+
+def describe(cell, part, dataset):
+    return {"cell": cell.key, "dataset": cell.dataset, "seed": cell.seed, "fold": part}
+
+
+def toy_run(task, dataset):
+    rows = []
+    for cell in task.cells:
+        if cell.seed == 13:
+            raise RuntimeError("unlucky\nseed")
+        if cell.seed == 66:
+            raise KeyboardInterrupt
+        rows.append(describe(cell, task.parts[0], dataset) | {"status": "done", "message": ""})
+    return {"runs": rows}
+
+
+def toy():
+    module = types.ModuleType("fedbayes.experiments.toy")
+    module.NAME, module.TABLES = "toy", (RUNS,)
+    module.cells = lambda seeds, datasets: (Cell("toy", d, 1, s) for d in datasets for s in seeds)
+    module.parts = lambda cell, parameters: ("0", "1")
+    module.skip_reason = lambda cell, dataset, parameters: "too small" if cell.seed == 7 else ""
+    module.describe, module.run = describe, toy_run
+    module.tasks = lambda wanted, parameters, shapes: [
+        Task("toy", cell.dataset, (cell,), (part,), parameters, 1.0, f"{cell.seed}/{part}")
+        for cell, parts in wanted
+        for part in parts
+    ]
+    return module
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    module = toy()
+    monkeypatch.setitem(sys.modules, "fedbayes.experiments.toy", module)
+    monkeypatch.setattr("fedbayes.experiments.EXPERIMENTS", {"toy": "toy"})
+
+    def start(seeds, rerun="none", errors=None, **changes):
+        options = RunOptions("toy", None, tmp_path, **({"jobs": 1, "rerun": rerun} | changes))
+        spec = types.SimpleNamespace(rows=10, attributes=2, classes=2)
+        grid = runner.Grid(module, seeds, {"data": spec})
+        grid.enumerate(options.shard)
+        store = ResultStore(tmp_path, module.TABLES)
+        store.merge()
+        remaining = grid.remaining(store.statuses(), rerun)
+        datasets = {} if errors else {"data": np.zeros(3)}
+        summary = runner.run_grid(grid, options, store, remaining, datasets, errors or {})
+        store.merge(close=True)
+        return summary, store.statuses()
+
+    return start
+
+
+def test_an_exception_becomes_rows_and_the_rest_runs(run):
+    summary, statuses = run([1, 13, 2])
+    assert summary.counts == {"done": 4, "failed": 2}
+    assert summary.exit_code == 1
+    assert ("failed", "data", "RuntimeError: unlucky\nseed") in summary.problems
+    assert len(statuses) == 6
+
+
+def test_done_rows_are_not_computed_again_and_failed_ones_are(run):
+    run([1, 13])
+    summary, _ = run([1, 13, 2])
+    assert summary.counts == {"failed": 2, "done": 2}
+    summary, _ = run([1, 13, 3], rerun="failed")
+    assert summary.counts == {"failed": 2}
+    summary, _ = run([1, 2], rerun="all")
+    assert summary.counts == {"done": 4}
+
+
+def test_stop_on_the_first_error(run):
+    summary, statuses = run([13, 1], on_error="stop")
+    assert summary.counts == {"failed": 1} and len(statuses) == 1
+
+
+def test_impossible_cells_are_skipped_with_a_reason(run):
+    summary, _ = run([7, 1])
+    assert summary.counts == {"skipped": 2, "done": 2} and summary.exit_code == 0
+    assert ("skipped", "data", "too small") in summary.problems
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(DataUnavailable("offline"), "unavailable"), (DataError("line 3"), "failed")]
+)
+def test_data_that_cannot_be_had(run, error, status):
+    summary, _ = run([1], errors={"data": error})
+    assert summary.counts == {status: 2} and summary.exit_code == 1
+
+
+def test_an_interruption_keeps_what_is_finished(run):
+    summary, statuses = run([1, 66, 2])
+    assert summary.interrupted and summary.exit_code == 130
+    assert len(statuses) == 2
+    summary, statuses = run([1, 2])
+    assert summary.counts == {"done": 2} and len(statuses) == 4
+
+
+def work(task, dataset):
+    if task.label == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task.label == "pid":
+        return os.getpid(), {name: os.environ.get(name) for name in executors.SINGLE_THREAD}
+    time.sleep(0.05)
+    return float(dataset.sum())
+
+
+def task(label):
+    return Task("toy", "data", (), (), None, 1.0, label)
+
+
+def test_a_dying_worker_costs_only_its_own_task():
+    tasks = [task("a"), task("b"), task("kill"), task("c"), task("d"), task("e")]
+    outcomes = dict(
+        (t.label, outcome) for t, outcome in executors.processes(tasks, work, {"data": np.ones(4)}, 2)
+    )
+    lost = outcomes.pop("kill")
+    assert isinstance(lost, executors.WorkerLost) and "died" in lost.message
+    assert outcomes == dict.fromkeys("abcde", 4.0)
+
+
+def test_workers_use_one_thread_each():
+    outcomes = [out for _, out in executors.processes([task("pid")] * 3, work, {"data": np.ones(4)}, 2)]
+    assert all(set(environment.values()) == {"1"} for _, environment in outcomes)
+    assert os.getpid() not in {pid for pid, _ in outcomes}
