@@ -1,30 +1,123 @@
-"""Intrusion-detection data: network flows with categorical and numeric features."""
+"""Intrusion-detection data: network flows with categorical and numeric features.
+
+Each data set has a module that knows its files, columns and labels; reading, cleaning and keeping converted
+copies are shared. Files are recognised by their content where their names are not to be relied on.
+"""
 
 import os
 
 from fedbayes.data.dataset import MixedDataset
-from fedbayes.errors import ConfigurationError
+from fedbayes.data.specification import DatasetSpecification
+from fedbayes.errors import ConfigurationError, DataError
 
-__all__ = ["load"]
+LOADERS = (
+    "nsl-kdd",
+    "unsw-nb15",
+    "cic-ids2017",
+    "cic-ids2017-corrected",
+    "cic-ids2017-reduced",
+    "synthetic-flows",
+)
+# "auto": these two repeat rows because of how they were made; in the others repeated rows are traffic.
+_DROP_DUPLICATES = ("nsl-kdd", "cic-ids2017")
 
-_LOADERS = ("nsl-kdd",)
+__all__ = ["LOADERS", "load"]
 
 
 def load(
-    specification,
+    specification: DatasetSpecification,
     data_dir: str | os.PathLike | None = None,
     drop_duplicates: str | bool = "auto",
     missing: str = "category",
 ) -> MixedDataset:
-    """Load an intrusion data set."""
-    from fedbayes.data.intrusion import nsl_kdd
+    """Load an intrusion data set, from its converted copy in the user's cache folder if there is one.
 
-    if specification.loader != "nsl-kdd":
-        raise ConfigurationError(f"{specification.name}: unknown loader {specification.loader!r}")
-    return nsl_kdd.load(
-        name=specification.name,
-        title=specification.title,
-        data_dir=data_dir,
-        drop_duplicates=drop_duplicates in ("auto", True),
-        missing=missing,
-    )
+    Parameters
+    ----------
+    specification
+        Description of kind ``mixed``; its ``loader`` is one of `LOADERS`.
+    data_dir
+        Folder to search for the files, two levels deep; never written to.
+    drop_duplicates
+        Whether rows that repeat an earlier one in all features and the class are dropped. ``"auto"`` takes the
+        specification's choice, and where that is ``"auto"`` too: yes for NSL-KDD and CIC-IDS2017, else no.
+    missing
+        An empty categorical cell becomes a value of its own (``"category"``) or the most frequent value
+        (``"mode"``). Rows with an empty or infinite number are always dropped, and counted in the notes.
+
+    Raises
+    ------
+    ConfigurationError
+        The loader is unknown.
+    DataUnavailable
+        The files are not there; the message names the remedy.
+    DataError
+        A file is malformed (file, line and column are named), or complete data do not hold what the
+        specification expects.
+    """
+    loader = specification.loader
+    if loader not in LOADERS:
+        raise ConfigurationError(
+            f"{specification.name}: loader is {loader!r}; allowed are {', '.join(LOADERS)}"
+        )
+    if loader == "synthetic-flows":
+        return _synthetic(specification)
+    if drop_duplicates == "auto":
+        drop_duplicates = specification.drop_duplicates
+    if drop_duplicates in ("auto", None):
+        drop_duplicates = loader in _DROP_DUPLICATES
+    data = _load_files(specification, data_dir, bool(drop_duplicates), missing)
+    if data.complete and drop_duplicates == (loader in _DROP_DUPLICATES):
+        _check(specification, data)
+    return data
+
+
+def _synthetic(specification: DatasetSpecification) -> MixedDataset:
+    from fedbayes.data.intrusion import synthetic_flows
+
+    settings = {"rows": specification.rows or 6_000, **specification.options}
+    unknown = set(settings) - {"rows", "seed"}
+    if unknown:
+        raise ConfigurationError(
+            f"{specification.name}: options: unknown {', '.join(sorted(unknown))}; allowed are rows and seed"
+        )
+    return synthetic_flows.load(name=specification.name, title=specification.title, **settings)
+
+
+def _load_files(
+    specification: DatasetSpecification,
+    data_dir: str | os.PathLike | None,
+    drop_duplicates: bool,
+    missing: str,
+) -> MixedDataset:
+    from fedbayes.data.intrusion import cache, cic_ids2017, cic_variants, nsl_kdd, unsw_nb15
+
+    settings = {"drop_duplicates": drop_duplicates, "missing": missing}
+    if specification.loader == "cic-ids2017":
+        settings["sample_rows"] = specification.sample_rows
+    find, read = {
+        "nsl-kdd": (lambda folder: list(nsl_kdd.find(folder).values()), nsl_kdd.load),
+        "unsw-nb15": (unsw_nb15.find, unsw_nb15.load),
+        "cic-ids2017": (lambda folder: [file.path for file in cic_ids2017.find(folder)], cic_ids2017.load),
+        "cic-ids2017-corrected": (cic_variants.find_corrected, cic_variants.load_corrected),
+        "cic-ids2017-reduced": (cic_variants.find_reduced, cic_variants.load_reduced),
+    }[specification.loader]
+    names = {"name": specification.name, "title": specification.title}
+    copy = cache.copy_path(specification.loader, find(data_dir), {**settings, **names})
+    data = cache.read_dataset(copy)
+    if data is None:
+        data = read(data_dir=data_dir, **settings, **names)
+        cache.write_dataset(copy, data)
+    return data
+
+
+def _check(specification: DatasetSpecification, data: MixedDataset) -> None:
+    found = {
+        "rows": len(data.y),
+        "attributes": len(data.categorical_names) + len(data.numeric_names),
+        "classes": len(data.class_names),
+    }
+    for field, value in found.items():
+        expected = getattr(specification, field)
+        if expected is not None and value != expected:
+            raise DataError(f"{data.name}: {value:,} {field}, expected {expected:,}")

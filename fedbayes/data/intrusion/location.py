@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from fedbayes.data.intrusion.tables import EXTENSIONS, extension, name_key, stem
+from fedbayes.data.intrusion.text import EXTENSIONS, extension, name_key, stem
 from fedbayes.errors import DataUnavailable
 
 _DEPTH = 2
@@ -20,22 +20,22 @@ def data_files(
     data_dir
         Folder to search, two levels deep; None or a missing folder yields no files.
     folders
-        Keys (`name_key`) of folder names whose files are taken, with those of their own subfolders, and of names
-        of single files.
+        Keys (`name_key`) of folders whose files are taken, with those of their own subfolders, and of single
+        files.
     stems
         Beginnings of the keys of file names that are taken wherever they lie.
     """
     if data_dir is None or not Path(data_dir).is_dir():
         return []
     found = set()
-    for folder, depth in _folders(Path(data_dir), _DEPTH):
+    for folder in _folders(Path(data_dir), _DEPTH):
         inside = name_key(folder.name) in folders
         for path in _files(folder):
             key = name_key(stem(path))
-            if inside or (depth <= _DEPTH and (key in folders or (key.startswith(tuple(stems)) and stems))):
+            if inside or key in folders or key.startswith(tuple(stems)):
                 found.add(path)
         if inside:
-            found.update(path for below, _ in _folders(folder, 1) for path in _files(below))
+            found.update(path for below in _folders(folder, _DEPTH) for path in _files(below))
     return sorted(found, key=lambda path: (path.name.lower(), str(path)))
 
 
@@ -48,8 +48,8 @@ def unavailable(name: str, title: str, what: str, data_dir: str | os.PathLike | 
     )
 
 
-def _folders(top: Path, depth: int, level: int = 0) -> Iterator[tuple[Path, int]]:
-    yield top, level
+def _folders(top: Path, depth: int, level: int = 0) -> Iterator[Path]:
+    yield top
     if level == depth:
         return
     for path in _entries(top):
