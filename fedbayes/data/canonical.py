@@ -70,7 +70,7 @@ def make_categorical(
         repeated[1:] = (X[1:] == X[:-1]).all(axis=1) & (y[1:] == y[:-1])
         X, y = X[~repeated], y[~repeated]
         notes.append(f"{int(repeated.sum())} rows that repeat another one dropped")
-    return CategoricalDataset(
+    dataset = CategoricalDataset(
         name=specification.name,
         title=specification.title,
         X=X,
@@ -82,6 +82,11 @@ def make_categorical(
         source=source,
         notes=tuple(notes),
     )
+    known = specification.fingerprint
+    if known and missing == "category" and not drop_duplicates and dataset.fingerprint != known:
+        note = "not the same rows, names or values as the data behind the published results"
+        return replace(dataset, notes=(*dataset.notes, note))
+    return dataset
 
 
 def find_column(table: Table, name: str) -> Column | None:
@@ -102,11 +107,15 @@ def _split_columns(
             f"{table.label}: no column '{target}' (the target of '{specification.name}'); "
             f"the columns are {_listed(names)}"
         )
-    attributes = [
-        column
-        for column in table.columns
-        if column is not label_column and column.name not in specification.ignore
-    ]
+    ignored = specification.ignore
+    if label_column.name in ignored:
+        raise DataError(f"{table.label}: the target '{label_column.name}' is also listed in ignore")
+    unknown = [name for name in ignored if name not in names]
+    if unknown and specification.file is not None:
+        raise DataError(
+            f"{table.label}: no column '{unknown[0]}' (listed in ignore); the columns are {_listed(names)}"
+        )
+    attributes = [c for c in table.columns if c is not label_column and c.name not in ignored]
     if not attributes:
         raise DataError(f"{table.label}: no attribute is left beside the target '{label_column.name}'")
     if table.rows == 0:

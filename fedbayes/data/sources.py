@@ -1,13 +1,14 @@
 """Where a data set comes from: a file, built-in rules, the OpenML cache, OpenML; in this order."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import ConfigurationError, DataError, DataUnavailable
 from .canonical import make_categorical
 from .dataset import CategoricalDataset, MixedDataset
 from .files import EXTENSIONS, MISSING_VALUES, data_extension, read_table
-from .specification import MISSING, DatasetSpecification, load_specification
+from .specification import MISSING_TREATMENTS, DatasetSpecification, load_specification
 
 _SUFFIXES = tuple(extension + packed for extension in EXTENSIONS for packed in ("", ".gz"))
 
@@ -46,7 +47,7 @@ def load(
     data_dir: str | Path | None = None,
     missing: str | None = None,
     drop_duplicates: str | bool = "auto",
-    offline: bool = False,
+    offline: bool | Callable[[], bool] = False,
 ) -> CategoricalDataset | MixedDataset:
     """Load a data set from the first source that has it.
 
@@ -59,8 +60,8 @@ def load(
         Default is the specification's, else ``"category"``.
     drop_duplicates : {"auto"} or bool
         ``"auto"`` follows the specification; a categorical data set then keeps all its rows.
-    offline : bool
-        Do not ask OpenML.
+    offline : bool or callable
+        Do not ask OpenML. A callable is asked only when it comes to that, so that one probe can serve a run.
 
     Raises
     ------
@@ -68,8 +69,8 @@ def load(
         As `load_dataset`.
     """
     missing = missing or specification.missing or "category"
-    if missing not in MISSING:
-        raise ConfigurationError(f"missing is {missing!r}; allowed are {' and '.join(MISSING)}")
+    if missing not in MISSING_TREATMENTS:
+        raise ConfigurationError(f"missing is {missing!r}; allowed are {' and '.join(MISSING_TREATMENTS)}")
     if drop_duplicates != "auto" and not isinstance(drop_duplicates, bool):
         raise ConfigurationError(f"drop_duplicates is {drop_duplicates!r}; allowed are auto, true and false")
     if drop_duplicates == "auto" and specification.drop_duplicates is not None:
@@ -170,7 +171,7 @@ def _searched(specification: DatasetSpecification, folder: Path | None) -> str:
 
 
 def _load_openml(
-    specification: DatasetSpecification, settings: dict[str, object], offline: bool
+    specification: DatasetSpecification, settings: dict[str, object], offline: bool | Callable[[], bool]
 ) -> CategoricalDataset:
     from .openml import fetch
 

@@ -12,7 +12,7 @@ from ..errors import ConfigurationError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KINDS = ("categorical", "mixed")
-MISSING = ("category", "mode")
+MISSING_TREATMENTS = ("category", "mode")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class DatasetSpecification:
     drop_duplicates : bool or "auto" or None
     sample_rows : int or None
     license : str or None
+    fingerprint : str or None
+        Of the data the published results were computed from; a difference becomes a note.
     options : mapping
         Further settings of the loader of a mixed data set.
     folder : Path or None
@@ -76,11 +78,31 @@ class DatasetSpecification:
     drop_duplicates: bool | str | None = None
     sample_rows: int | None = None
     license: str | None = None
+    fingerprint: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
 
+    @classmethod
+    def from_mapping(
+        cls, name: str, mapping: Mapping[str, Any], folder: str | Path | None = None
+    ) -> "DatasetSpecification":
+        """Make a specification of the fields below the key ``name``; see `load_specification`."""
+        return load_specification({name: mapping}, folder=folder)
 
-_TEXT = ("name", "title", "kind", "target", "file", "rules", "loader", "why", "missing", "license")
+
+_TEXT = (
+    "name",
+    "title",
+    "kind",
+    "target",
+    "file",
+    "rules",
+    "loader",
+    "why",
+    "missing",
+    "license",
+    "fingerprint",
+)
 _COUNT = ("openml_id", "rows", "attributes", "classes", "position", "sample_rows")
 _KEYS = tuple(item.name for item in fields(DatasetSpecification) if item.name != "folder")
 
@@ -237,9 +259,9 @@ def _check_whole(place: str, specification: DatasetSpecification) -> None:
         raise ConfigurationError(
             f"{place}: kind is '{specification.kind}'; allowed are {' and '.join(KINDS)}"
         )
-    if specification.missing not in (None, *MISSING):
+    if specification.missing not in (None, *MISSING_TREATMENTS):
         raise ConfigurationError(
-            f"{place}: missing is '{specification.missing}'; allowed are {' and '.join(MISSING)}"
+            f"{place}: missing is '{specification.missing}'; allowed are {' and '.join(MISSING_TREATMENTS)}"
         )
     if specification.kind == "mixed":
         if specification.loader is None:

@@ -27,9 +27,10 @@ def read_csv(path: Path, missing_values: Sequence[str]) -> Table:
     names: list[str] | None = None
     rows: list[list[str]] = []
     numbers: list[int] = []
+    ended = 0
     try:
         for row in reader:
-            number = reader.line_num
+            number, ended = ended + 1, reader.line_num
             if not row or (len(row) == 1 and not row[0].strip() and (names is None or len(names) > 1)):
                 continue
             if names is None:
@@ -40,7 +41,7 @@ def read_csv(path: Path, missing_values: Sequence[str]) -> Table:
                 rows.append(row)
                 numbers.append(number)
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: cannot be read as CSV ({error})") from error
+        raise DataError(f"{path}, line {ended + 1}: cannot be read as CSV ({error})") from error
     assert names is not None
     if not rows:
         raise DataError(f"{path}: no rows after the header")
