@@ -5,6 +5,7 @@ copies are shared. Files are recognised by their content where their names are n
 """
 
 import os
+from pathlib import Path
 
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.data.specification import DatasetSpecification
@@ -21,7 +22,7 @@ LOADERS = (
 # "auto": these two repeat rows because of how they were made; in the others repeated rows are traffic.
 _DROP_DUPLICATES = ("nsl-kdd", "cic-ids2017")
 
-__all__ = ["LOADERS", "load"]
+__all__ = ["LOADERS", "load", "obtain"]
 
 
 def load(
@@ -72,6 +73,21 @@ def load(
     return data
 
 
+def obtain(specification: DatasetSpecification, folder: str | os.PathLike) -> str:
+    """Check the files of a data set in a folder, convert them once, and say what is there and what is missing.
+
+    Raises
+    ------
+    DataUnavailable
+        No file is there; the message names the files and where to get them.
+    DataError
+        A file is malformed.
+    """
+    from fedbayes.data.intrusion.obtaining import obtain
+
+    return obtain(specification, folder)
+
+
 def _synthetic(specification: DatasetSpecification) -> MixedDataset:
     from fedbayes.data.intrusion import synthetic_flows
 
@@ -84,6 +100,22 @@ def _synthetic(specification: DatasetSpecification) -> MixedDataset:
     return synthetic_flows.load(name=specification.name, title=specification.title, **settings)
 
 
+def find_files(loader: str, data_dir: str | os.PathLike | None) -> list[Path]:
+    """Files below a folder that a loader recognises as its own."""
+    from fedbayes.data.intrusion import cic_ids2017, cic_variants, nsl_kdd, unsw_nb15
+
+    if loader == "nsl-kdd":
+        return list(nsl_kdd.find(data_dir).values())
+    if loader == "cic-ids2017":
+        return [file.path for file in cic_ids2017.find(data_dir)]
+    find = {
+        "unsw-nb15": unsw_nb15.find,
+        "cic-ids2017-corrected": cic_variants.find_corrected,
+        "cic-ids2017-reduced": cic_variants.find_reduced,
+    }
+    return find[loader](data_dir)
+
+
 def _load_files(
     specification: DatasetSpecification,
     data_dir: str | os.PathLike | None,
@@ -92,18 +124,20 @@ def _load_files(
 ) -> MixedDataset:
     from fedbayes.data.intrusion import cache, cic_ids2017, cic_variants, nsl_kdd, unsw_nb15
 
-    settings = {"drop_duplicates": drop_duplicates, "missing": missing}
+    settings: dict[str, object] = {"drop_duplicates": drop_duplicates, "missing": missing}
     if specification.loader == "cic-ids2017":
         settings["sample_rows"] = specification.sample_rows
-    find, read = {
-        "nsl-kdd": (lambda folder: list(nsl_kdd.find(folder).values()), nsl_kdd.load),
-        "unsw-nb15": (unsw_nb15.find, unsw_nb15.load),
-        "cic-ids2017": (lambda folder: [file.path for file in cic_ids2017.find(folder)], cic_ids2017.load),
-        "cic-ids2017-corrected": (cic_variants.find_corrected, cic_variants.load_corrected),
-        "cic-ids2017-reduced": (cic_variants.find_reduced, cic_variants.load_reduced),
+    read = {
+        "nsl-kdd": nsl_kdd.load,
+        "unsw-nb15": unsw_nb15.load,
+        "cic-ids2017": cic_ids2017.load,
+        "cic-ids2017-corrected": cic_variants.load_corrected,
+        "cic-ids2017-reduced": cic_variants.load_reduced,
     }[specification.loader]
     names = {"name": specification.name, "title": specification.title}
-    copy = cache.copy_path(specification.loader, find(data_dir), {**settings, **names})
+    copy = cache.copy_path(
+        specification.loader, find_files(specification.loader, data_dir), {**settings, **names}
+    )
     data = cache.read_dataset(copy)
     if data is None:
         data = read(data_dir=data_dir, **settings, **names)

@@ -1,8 +1,9 @@
 """Converted copies in the user's cache folder, named by the content they were made of."""
 
+import contextlib
 import hashlib
+import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fedbayes.data.cache import cache_folder, write_atomic
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.data.intrusion.cleaning import Rows
 
@@ -17,15 +19,6 @@ from fedbayes.data.intrusion.cleaning import Rows
 _VERSION = 1
 _HASHED_BYTES = 64 << 20
 _KEY = b"fedbayes"
-
-
-def cache_directory() -> Path:
-    """Folder for converted copies: ``FEDBAYES_CACHE``, else ``fedbayes`` below the user's cache folder."""
-    named = os.environ.get("FEDBAYES_CACHE")
-    if named:
-        return Path(named).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "fedbayes"
 
 
 def copy_path(name: str, files: Iterable[Path], settings: Mapping[str, object]) -> Path:
@@ -41,7 +34,7 @@ def copy_path(name: str, files: Iterable[Path], settings: Mapping[str, object]) 
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         else:
             digest.update(str(facts.st_mtime_ns).encode())
-    return cache_directory() / "intrusion" / f"{name}-{digest.hexdigest()[:20]}.parquet"
+    return cache_folder() / "intrusion" / f"{name}-{digest.hexdigest()[:20]}.parquet"
 
 
 def read_dataset(path: Path) -> MixedDataset | None:
@@ -109,13 +102,10 @@ def _write(path: Path, facts: Mapping[str, object], columns: Sequence) -> None:
     names = [f"c{index}" for index in range(len(columns))]
     table = pa.table([pa.array(column) for column in columns], names=names)
     table = table.replace_schema_metadata({_KEY: json.dumps(facts)})
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, temporary, compression="lz4")
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="lz4")
+    with contextlib.suppress(OSError):
+        write_atomic(path, buffer.getvalue())
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from fedbayes.data.dataset import MixedDataset
@@ -114,6 +113,8 @@ def encode(
 
 def first_of_duplicates(codes: np.ndarray, numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Boolean mask of the rows that do not repeat an earlier row in all features and the class."""
+    import pandas as pd
+
     frames = [pd.DataFrame(codes), pd.DataFrame(numbers), pd.DataFrame(y)]
     return ~pd.concat(frames, axis=1, ignore_index=True).duplicated(keep="first").to_numpy()
 
