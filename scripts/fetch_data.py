@@ -4,7 +4,8 @@
 
 Copy FOLDER to the other machine and set FEDBAYES_DATA (or data_dir) to it. The sets that are computed from
 their rules need no file; the intrusion-detection sets come from their publishers and cannot be fetched
-without accepting their terms, so that this script only says what to put where.
+without accepting their terms: for them this script says which files to put where, checks those that are
+there (rows, columns, checksums) and converts them once.
 """
 
 import argparse
@@ -38,8 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
 def fetch(specification: DatasetSpecification, folder: Path) -> str:
     """Put one data set into the folder and say in a few words what was done."""
     if specification.kind == "mixed":
-        dataset = load(specification, data_dir=folder)  # or the error that says what to put where
-        return f"already there ({len(dataset.y)} rows)"
+        from fedbayes.data import intrusion
+
+        return intrusion.obtain(specification, folder)  # or the error that says what to put where
     if specification.rules is not None:
         return "computed from its rules, no file needed"
     return fetch_openml(specification, folder)
