@@ -241,28 +241,25 @@ def skip_reason(cell: Cell, dataset: Any, parameters: Parameters) -> str:
     training = rows - math.ceil(rows / parameters.folds)
     if training < cell.clients:
         return f"{training} training rows are fewer than {cell.clients} clients"
-    epsilon = math.inf if cell.epsilon is None else cell.epsilon
-    need = _gibibytes(
-        cell.n, dataset.cardinalities, len(dataset.class_names), training, rows - training, epsilon
-    )
+    shape = (dataset.cardinalities, len(dataset.class_names), rows, parameters.folds)
+    need = _gibibytes(cell.n, cell.clients, *shape)
     if need > parameters.memory_limit:
         return (
-            f"tables of n={cell.n} need {need:.1f} GiB, more than memory_limit={parameters.memory_limit:g}; "
-            "raise memory_limit or lower n"
+            f"n={cell.n} with {cell.clients} clients needs {need:.1f} GiB of tables and posteriors, more than "
+            f"memory_limit={parameters.memory_limit:g}; raise memory_limit or lower n"
         )
     return ""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _gibibytes(
-    n: int, cardinalities: tuple[int, ...], classes: int, train_rows: int, test_rows: int, epsilon: float
+    n: int, clients: int, cardinalities: tuple[int, ...], classes: int, rows: int, folds: int
 ) -> float:
     from fedbayes.models.engine.counting import peak_bytes
 
-    return (
-        peak_bytes(n, cardinalities, classes, train_rows=train_rows, test_rows=test_rows, epsilon=epsilon)
-        / 2**30
-    )
+    tables = peak_bytes(n, cardinalities, classes, rows=rows, clients=clients)
+    posteriors = 6 * 8 * clients * math.ceil(rows / folds) * classes  # three variants, twice each
+    return (tables + posteriors) / 2**30
 
 
 def run(task: Task, dataset: Any) -> dict[str, list[dict[str, Any]]]:
