@@ -118,7 +118,7 @@ def _read_attribute(path: Path, number: int, line: str) -> _Attribute:
 
 def _read_domain(place: str, name: str, inner: str) -> tuple[str, ...]:
     """Split the text between the braces; liac-arff's own pattern can take exponential time here."""
-    values: list[str] = []
+    values: dict[str, None] = {}
     position = 0
     while True:
         match = _VALUE.match(inner, position)
@@ -134,7 +134,7 @@ def _read_domain(place: str, name: str, inner: str) -> tuple[str, ...]:
         value = _unquote(text)
         if value in values:
             raise DataError(f"{place}: attribute '{name}' declares the value '{value}' twice")
-        values.append(value)
+        values[value] = None
         if not match.group(2):
             return tuple(values)
         position = match.end()
