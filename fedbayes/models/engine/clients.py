@@ -39,6 +39,11 @@ class TrainingRows:
         self.smoothing = float(smoothing)
         self.log_counts = log_of_counts(max(sizes), self.smoothing)
 
+    def only(self, client: int) -> "TrainingRows":
+        """Return the rows of one client."""
+        place = slice(*self.first_row[client : client + 2])
+        return TrainingRows([(self.X[place], self.y[place])], self.smoothing)
+
 
 class Clients(NamedTuple):
     """Rows and tables of C clients on one structure; K cells are occupied, counting each client's own.

@@ -77,19 +77,19 @@ def _weighted_tables(
 
 @compiled
 def _score_clients(
-    lanes, clients, chosen, cells, kind, weights, smoothing, n_classes, unseen, starts, order, X, codes, members,
+    lanes, clients, cells, kind, weights, smoothing, n_classes, unseen, starts, order, X, codes, members,
     entries, cardinalities, first_value, out,
 ):  # fmt: skip
     width = len(lanes)
     values = clients.theta.shape[1] + unseen * clients.cardinalities.shape[0]
     base, theta = np.empty((cells.shape[0], width)), np.empty((cells.shape[0], values, width))
-    for index in range(chosen.shape[0]):
+    for c in range(out.shape[0]):
         _weighted_tables(
-            clients, chosen[index], cells, kind, weights, smoothing, n_classes, unseen, width, base, theta
+            clients, c, cells, kind, weights, smoothing, n_classes, unseen, width, base, theta
         )  # fmt: skip
         _add_posteriors(
             lanes, starts, order, X, codes, members, entries, cardinalities, first_value, base, theta,
-            out[index],
+            out[c],
         )  # fmt: skip
 
 
@@ -97,7 +97,6 @@ def add_client_posteriors(
     clients: Clients,
     structure: Structure,
     scored: Structure,
-    chosen: np.ndarray,
     kind: int,
     weights: np.ndarray,
     smoothing: float,
@@ -107,7 +106,7 @@ def add_client_posteriors(
     order: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Add the posteriors of one structure under some clients' models.
+    """Add the posteriors of one structure under every client's model.
 
     Parameters
     ----------
@@ -116,8 +115,6 @@ def add_client_posteriors(
     structure, scored : Structure
         The structure, and the same over the domains of the test rows (wider by one value each where test rows
         hold values outside the domains).
-    chosen : ndarray (m,) int64
-        The clients whose models are asked.
     kind : int
         ``UNWEIGHTED``, ``GLOBAL`` or ``LOCAL``: what the weights are.
     weights : ndarray
@@ -128,14 +125,14 @@ def add_client_posteriors(
         The test rows sorted by cell; see :mod:`fedbayes.models.engine.scoring`.
     cells : ndarray (K,) int64
         Their cells in ``structure``, -1 for a superparent's value outside its domain.
-    out : ndarray (m, rows, o)
+    out : ndarray (clients, rows, o)
         Changed in place.
     """
     first_value = np.full(len(rows.cardinalities), -1, np.int64)
     first_value[scored.others] = scored.offsets
     unseen = int(scored is not structure)
     _score_clients(
-        lane_tuple(structure.lanes), clients, chosen, cells, kind, weights, float(smoothing),
+        lane_tuple(structure.lanes), clients, cells, kind, weights, float(smoothing),
         structure.classes, unseen, starts, order, rows.X, rows.codes, rows.members, rows.entries,
         rows.cardinalities, first_value, out,
     )  # fmt: skip
