@@ -1,6 +1,6 @@
 """Tables, figures and claims from a folder of results: python -m fedbayes.report FOLDER.
 
-Only `runs.csv` and `manifest.json` are read (and `node_gaussians.csv` for governance results); no data needed.
+Only the CSV files and `manifest.json` of the folder are read; no data are needed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from fedbayes.errors import ConfigurationError, FedbayesError
 # the columns that tell the two experiments apart, and those without which no report is possible
 EXPERIMENTS = {
     "fedande": (
-        "cell dataset rows attributes classes clients partition n learner regime protocol epsilon seed fold settings "
-        "status accuracy macro_f1 log_loss accuracy_client_std parameters bytes_up bytes_down rounds iterations "
-        "fit_seconds predict_seconds message"
-    ).split(),
+        "cell", "dataset", "rows", "attributes", "classes", "clients", "partition", "n", "learner",
+        "regime", "protocol", "epsilon", "seed", "fold", "settings", "status", "accuracy", "macro_f1",
+        "log_loss", "accuracy_client_std", "parameters", "bytes_up", "bytes_down", "rounds", "iterations",
+        "fit_seconds", "predict_seconds", "message",
+    ),
     "governance": (
-        "cell dataset rows classes clients alpha seed reading settings proposal status accuracy macro_f1 anll_mean "
-        "anll_median weights jsd objective versus both_right only_first only_second both_wrong mcnemar_statistic "
-        "mcnemar_p absent_classes fit_seconds message"
-    ).split(),
-}
-TEXT = {
-    *("cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message"),
-    *("reading", "proposal", "versus", "weights"),
-}
+        "cell", "dataset", "rows", "classes", "clients", "alpha", "seed", "reading", "settings", "proposal",
+        "status", "accuracy", "macro_f1", "anll_mean", "anll_median", "weights", "jsd", "objective",
+        "versus", "both_right", "only_first", "only_second", "both_wrong", "mcnemar_statistic", "mcnemar_p",
+        "absent_classes", "fit_seconds", "message",
+    ),
+}  # fmt: skip
+TEXT = (
+        "cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message",
+        "reading", "proposal", "versus", "weights",
+)  # fmt: skip
 STATUSES = {"done", "failed", "unavailable", "skipped"}
 
 
@@ -101,7 +103,7 @@ def _read_checked(folder: Path) -> tuple[pd.DataFrame, str]:
         if wrong.any():
             row = int(wrong.to_numpy().argmax())
             raise ConfigurationError(
-                f"{path}, data row {row + 1}: column {column} holds {runs[column].iloc[row]!r}, expected a number"
+                f"{path}, data row {row + 1}: {column} holds {runs[column].iloc[row]!r}, expected a number"
             )
         runs[column] = numbers.astype(float)
     unknown = ~runs["status"].isin(STATUSES)
@@ -133,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; returns 0, or 2 when the folder holds no usable results."""
     parser = argparse.ArgumentParser(
         prog="python -m fedbayes.report",
-        description="Make tables, figures and CLAIMS.md from the runs.csv and manifest.json of a results folder.",
+        description="Make tables, figures and CLAIMS.md from runs.csv and manifest.json of a results folder.",
         epilog="Example: python -m fedbayes.report results/fedande",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="results folder, written by fedbayes.run")

@@ -52,9 +52,11 @@ def style() -> Iterator[None]:
     """Draw in the report's style, whatever the user's matplotlibrc says."""
     import matplotlib
 
-    with matplotlib.rc_context(
-        {**matplotlib.rcParamsDefault, "backend": matplotlib.rcParams["backend"], **_STYLE}
-    ):
+    # asking for the backend would load pyplot
+    defaults = {
+        key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")
+    }
+    with matplotlib.rc_context(defaults | _STYLE):
         yield
 
 
