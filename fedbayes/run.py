@@ -25,6 +25,9 @@ COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_name
 def main() -> None:
     """Entry point; ends the process with the run's exit code."""
     arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(help_text())
+        sys.exit(0)
     codes: list[int] = []
     try:
         check_overrides(arguments)
@@ -37,6 +40,56 @@ def main() -> None:
 
     job()
     sys.exit(max(codes, default=0))
+
+
+def help_text() -> str:
+    """The keys of every experiment with their defaults and what is allowed, as the configuration files say."""
+    conf = conf_directory()
+    experiments = {
+        path.stem: path.read_text(encoding="utf-8") for path in (conf / "experiment").glob("*.yaml")
+    }
+    lines = [
+        "usage: python -m fedbayes.run +experiment=NAME [key=value ...]",
+        "       python -m fedbayes.report FOLDER",
+        "",
+        "experiments:",
+        *(f"  {name:<24}{_first_comment(text)}" for name, text in sorted(experiments.items())),
+        "",
+        "data sets: " + ", ".join(sorted(path.stem for path in (conf / "dataset").glob("*.yaml"))),
+        "  choose with 'dataset=[a,b]'; your own: one YAML file in FOLDER/dataset/ and --config-dir FOLDER",
+        "",
+        "common keys (default, then what is allowed):",
+        *_key_lines((conf / "config.yaml").read_text(encoding="utf-8")),
+        "  execution: local          # local | dask (then execution.address=tcp://host:port, or a local cluster)",
+    ]
+    for name in EXPERIMENTS:
+        lines += ["", f"keys of +experiment={name}:", *_key_lines(experiments[name])]
+    lines += [
+        "",
+        "Where a list is shown, a single value will do. Quote brackets: 'seeds=[42,43]' (zsh needs it).",
+        "Exit codes: 0 all cells done or skipped; 1 some failed or a data set was unavailable; "
+        "2 wrong configuration;",
+        "130 interrupted. Finished cells are saved at every moment; the same command goes on.",
+    ]
+    return "\n".join(lines)
+
+
+def _first_comment(text: str) -> str:
+    comments = [
+        line[1:].strip() for line in text.splitlines() if line.startswith("#") and "@package" not in line
+    ]
+    return comments[0] if comments else ""
+
+
+def _key_lines(text: str) -> list[str]:
+    """Lines of a YAML file that set keys, without its defaults list and Hydra's own section."""
+    kept, skipping = [], False
+    for line in text.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            skipping = line.partition(":")[0] in ("defaults", "hydra", "kind", "name")
+        if line.strip() and not skipping and not line.startswith("#"):
+            kept.append(f"  {line}")
+    return kept
 
 
 def _refuse(error: FedbayesError) -> int:

@@ -6,6 +6,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -97,30 +98,21 @@ def load_datasets(
     """
     from fedbayes.data import openml, sources
 
-    def load(name: str, offline: bool) -> Any:
-        return sources.load(
-            grid.specifications[name],
-            data_dir=options.data_dir,
-            missing=getattr(grid.parameters, "missing", None),
-            drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
-            offline=offline,
-        )
+    @cache
+    def offline() -> bool:
+        return not openml.reachable()
 
     loaded: dict[str, Any] = {}
     errors: dict[str, DataError] = {}
-    online: bool | None = None
     for name in names:
         try:
-            try:
-                loaded[name] = load(name, offline=True)
-            except DataUnavailable:
-                if grid.specifications[name].openml_id is None:
-                    raise
-                if online is None:
-                    online = openml.reachable()
-                if not online:
-                    raise
-                loaded[name] = load(name, offline=False)
+            loaded[name] = sources.load(
+                grid.specifications[name],
+                data_dir=options.data_dir,
+                missing=getattr(grid.parameters, "missing", None),
+                drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
+                offline=offline,
+            )
         except DataError as error:
             errors[name] = error
     return loaded, errors

@@ -1,0 +1,220 @@
+"""The command line as a person types it."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SMALL = ["+experiment=quickstart", "dataset=[car]", "clients=5", "n=0", "folds=2", "jobs=1", "report=false"]
+
+
+def run(*arguments, cwd, check=None, **environment):
+    ended = subprocess.run(
+        [sys.executable, "-m", "fedbayes.run", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"} | environment,
+    )
+    if check is not None:
+        assert ended.returncode == check, ended.stderr
+    return ended
+
+
+def rows(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def numbers(path):
+    return [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in rows(path)]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    ended = run(*SMALL, "output_dir=out", cwd=folder, check=0)
+    return folder, ended
+
+
+def test_a_run_writes_its_rows_and_a_manifest_and_nothing_else(finished):
+    folder, ended = finished
+    written = rows(folder / "out" / "runs.csv")
+    assert len(written) == 2 * 2 * 2
+    assert {row["status"] for row in written} == {"done"}
+    by_kind = {(row["learner"], row["regime"]): row for row in written}
+    assert by_kind["generative", "federated"]["epsilon"] == "1.0"
+    assert by_kind["generative", "local"]["epsilon"] == ""
+    assert by_kind["discriminative", "local"]["settings"] == "folds=2;local_max_iterations=200"
+    assert by_kind["discriminative", "federated"]["rounds"] == "10"
+    assert by_kind["generative", "federated"]["accuracy_client_std"] == ""
+    assert by_kind["discriminative", "federated"]["accuracy_client_std"] != ""
+    assert all((row["rows"], row["attributes"], row["classes"]) == ("1728", "6", "4") for row in written)
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    entry = manifest["invocations"][0]
+    assert entry["exit_code"] == 0 and entry["finished"]
+    assert entry["datasets"]["car"]["source"] == "rules" and entry["datasets"]["car"]["complete"] is True
+    assert str(folder) not in json.dumps(manifest)
+    assert sorted(path.name for path in folder.iterdir()) == ["out"]  # Hydra leaves nothing
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["manifest.json", "parts", "runs.csv"]
+    assert "8 done" in ended.stdout and ended.stderr == ""
+
+
+def test_the_same_command_computes_nothing_again(finished):
+    folder, _ = finished
+    before = (folder / "out" / "runs.csv").read_bytes()
+    again = run(*SMALL, "output_dir=out", cwd=folder, check=0)
+    assert "8 rows were done before; now nothing to do" in again.stdout
+    assert (folder / "out" / "runs.csv").read_bytes() == before
+
+
+def test_two_processes_and_two_shards_give_the_same_numbers(finished):
+    folder, _ = finished
+    expected = numbers(folder / "out" / "runs.csv")
+    run(*SMALL, "jobs=2", "output_dir=two", cwd=folder, check=0)
+    assert numbers(folder / "two" / "runs.csv") == expected
+    shards = [
+        subprocess.Popen(
+            [sys.executable, "-m", "fedbayes.run", *SMALL, "output_dir=shards", f"shard={i}/2"],
+            cwd=folder, stdout=subprocess.DEVNULL,
+        )
+        for i in (1, 2)
+    ]  # fmt: skip
+    assert [process.wait() for process in shards] == [0, 0]
+    assert numbers(folder / "shards" / "runs.csv") == expected
+
+
+def test_kill_in_the_middle_then_the_same_command(finished):
+    folder, _ = finished
+    expected = numbers(folder / "out" / "runs.csv")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fedbayes.run", *SMALL, "output_dir=killed"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    parts = folder / "killed" / "parts"
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(path.stat().st_size for path in parts.glob("runs-*.csv")):
+            break
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    run(*SMALL, "output_dir=killed", cwd=folder, check=0)
+    assert numbers(folder / "killed" / "runs.csv") == expected
+
+
+def test_dry_run_counts_and_writes_nothing(finished):
+    folder, _ = finished
+    ended = run(*SMALL, "n=[0,1]", "output_dir=out", "dry_run=true", cwd=folder, check=0)
+    assert "cells: 8 (16 rows)" in ended.stdout
+    assert "rows done: 8" in ended.stdout and "rows to do: 8" in ended.stdout
+    run(*SMALL, "output_dir=fresh", "dry_run=true", cwd=folder, check=0)
+    assert not (folder / "fresh").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["+experiment=quickstart", "+alhpa=3"], ["unknown key 'alhpa'", "did you mean 'alpha'"]),
+        (["+experiment=quickstart", "dataset=[caar]"], ["'caar'", "did you mean 'car'"]),
+        (["+experiment=quickstrat"], ["'quickstrat'", "did you mean 'quickstart'"]),
+        (["+experiment=quickstart", "clients=0"], ["clients=0", ">= 1"]),
+        (["+experiment=quickstart", "folds=1"], ["folds=1", ">= 2"]),
+        (["+experiment=quickstart", "epsilon=nan"], ["epsilon=nan", "> 0"]),
+        (["+experiment=quickstart", "seeds=[]"], ["seeds=[]", "at least one"]),
+        (["+experiment=quickstart", "n=9"], ["n=9", "attributes"]),
+        (["+experiment=quickstart", "shard=5/4"], ["shard='5/4'", "i/N"]),
+        (["+experiment=governance_quickstart", "alpha=-1"], ["alpha=-1", "> 0"]),
+        (["+experiment=quickstart", "dataset=[]"], ["dataset=[]"]),
+        (["-m", "+experiment=fedande,governance"], ["sweep over experiments"]),
+        ([], ["+experiment=NAME", "quickstart"]),
+    ],
+)
+def test_wrong_configuration_is_one_line_and_exit_code_2(tmp_path, arguments, words):
+    ended = run(*arguments, cwd=tmp_path, check=2)
+    lines = ended.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("fedbayes: ")
+    for word in words:
+        assert word in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_set_of_ones_own_by_one_yaml_file(tmp_path):
+    (tmp_path / "mine" / "dataset").mkdir(parents=True)
+    (tmp_path / "mine" / "dataset" / "weather.yaml").write_text(
+        "weather:\n  title: Weather\n  file: weather.csv\n  target: play\n  why: a file of one's own\n"
+    )
+    lines = ["outlook,windy,play"]
+    lines += [
+        f"{o},{w},{'no' if w == 'yes' else 'yes'}" for o in ("sunny", "rain", "cloudy") for w in ("yes", "no")
+    ] * 3
+    (tmp_path / "mine" / "dataset" / "weather.csv").write_text("\n".join(lines) + "\n")
+    run(
+        "--config-dir", "mine", "+experiment=quickstart", "dataset=[weather]", "clients=3", "n=[0,1,2]", "folds=3",
+        "jobs=1", "output_dir=out", "report=false", cwd=tmp_path, check=0,
+    )  # fmt: skip
+    written = rows(tmp_path / "out" / "runs.csv")
+    assert {row["status"] for row in written if row["n"] == "2"} == {"skipped"}
+    assert "n=2 needs more than 2 attributes" in next(row["message"] for row in written if row["n"] == "2")
+    perfect = [
+        row
+        for row in written
+        if row["learner"] == "discriminative" and row["regime"] == "local" and row["n"] == "0"
+    ]
+    assert all(float(row["accuracy"]) == 1.0 for row in perfect)
+
+
+def test_changed_data_stop_the_run(tmp_path):
+    folder = tmp_path / "mine" / "dataset"
+    folder.mkdir(parents=True)
+    (folder / "coin.yaml").write_text("coin:\n  title: Coin\n  file: coin.csv\n  target: side\n")
+    command = ["--config-dir", "mine", "+experiment=quickstart", "dataset=[coin]", "clients=2", "n=0", "folds=2",
+               "jobs=1", "output_dir=out", "report=false"]  # fmt: skip
+    (folder / "coin.csv").write_text("face,side\n" + "a,x\nb,y\n" * 8)
+    run(*command, cwd=tmp_path, check=0)
+    (folder / "coin.csv").write_text("face,side\n" + "a,y\nb,x\n" * 8)
+    ended = run(*command, "seeds=43", cwd=tmp_path, check=2)
+    assert "'coin' is not the one" in ended.stderr and "output_dir" in ended.stderr
+
+
+def no_openml(folder):
+    """Environment in which OpenML is a closed port of this machine."""
+    (folder / "config" / "openml").mkdir(parents=True, exist_ok=True)
+    (folder / "config" / "openml" / "config").write_text("server=http://127.0.0.1:9/api/v1/xml\n")
+    return {
+        "FEDBAYES_DATA": "", "FEDBAYES_CACHE": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config"),
+    }  # fmt: skip
+
+
+def test_unavailable_data_become_rows_and_the_rest_runs(tmp_path):
+    ended = run(
+        *SMALL, "dataset=[car,vote]", "output_dir=out", cwd=tmp_path, check=1,
+        **no_openml(tmp_path),
+    )  # fmt: skip
+    written = rows(tmp_path / "out" / "runs.csv")
+    assert {(row["dataset"], row["status"]) for row in written} == {("car", "done"), ("vote", "unavailable")}
+    assert "vote" in ended.stderr and "data_dir" in ended.stderr
+    strict = run(
+        *SMALL, "dataset=[car,vote]", "output_dir=strict", "strict_data=true", cwd=tmp_path, check=2,
+        **no_openml(tmp_path),
+    )  # fmt: skip
+    assert "strict_data" in strict.stderr
+    assert not (tmp_path / "strict" / "runs.csv").exists()
+
+
+def test_a_small_sweep_of_hydra(tmp_path):
+    run("-m", *SMALL, "seeds=42,43", "output_dir=out", "folds=2", cwd=tmp_path, check=0)
+    assert {row["seed"] for row in rows(tmp_path / "out" / "runs.csv")} == {"42", "43"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_help_lists_every_key_of_an_experiment(tmp_path):
+    ended = run("--help", cwd=tmp_path, check=0)
+    for key in ("clients", "epsilon", "local_solver", "redraw_min_rows", "data_dir", "shard", "Exit codes"):
+        assert key in ended.stdout
