@@ -15,9 +15,13 @@ from math import comb, prod
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.layout import Structure
-from fedbayes.models.engine.scoring import group_attributes
+from fedbayes.models.engine.subset_counting import (
+    count_structure,
+    count_subsets,
+    locate_subsets,
+    subset_offsets,
+)
 
 SUBSET_LIMIT = 256 * 2**20
 """Bytes of counts that are kept for all structures together; beyond, each structure is counted on its own."""
@@ -114,7 +118,7 @@ class SubsetCounts:
         self.cardinalities = np.asarray(cardinalities, np.int64)
         self.n_classes, self.n = int(n_classes), int(n)
         d = len(self.cardinalities)
-        self.offsets = _subset_offsets(self.cardinalities, n + 1, comb(d, n + 1))
+        self.offsets = subset_offsets(self.cardinalities, n + 1, comb(d, n + 1))
         self.counts = np.zeros((self.offsets[-1], n_classes), np.int32)
         self.class_counts = np.zeros(n_classes, np.int64)
         self._binomials = np.array([[comb(i, k) for k in range(n + 2)] for i in range(d + 1)], np.int64)
@@ -132,24 +136,20 @@ class SubsetCounts:
         if not len(y):
             return
         self.class_counts += np.bincount(y, minlength=self.n_classes)
+        y = np.asarray(y, np.int32)
         columns = np.ascontiguousarray(np.asarray(X, np.int32).T)
-        members, entries = group_attributes(self.cardinalities)
-        _count_subsets(
-            columns,
-            np.asarray(y, np.int32),
-            self.cardinalities,
-            self.n,
-            members,
-            np.diff(entries),
-            self.counts,
-        )
+        class_starts = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=self.n_classes))])
+        order = np.argsort(y, kind="stable")
+        count_subsets(columns, y, order, class_starts, self.cardinalities, self.n, self.counts)
 
     def structure(self, structure: Structure) -> StructureCounts:
         """Where the counts of one structure are."""
         q = len(structure.others)
         offset, inner = np.empty(q, np.int64), np.empty(q, np.int64)
         parents = np.array(structure.parents, np.int64)
-        _locate(parents, structure.others, self.cardinalities, self.offsets, self._binomials, offset, inner)
+        locate_subsets(
+            parents, structure.others, self.cardinalities, self.offsets, self._binomials, offset, inner
+        )
         return StructureCounts(self.counts, offset, inner, inner * structure.cardinalities)
 
 
@@ -172,7 +172,7 @@ class RowCounts:
         counts = np.zeros((structure.cells * structure.values, self.n_classes), np.int32)
         parents = np.array(structure.parents, np.int64)
         for X, y in self._rows:
-            _count_structure(
+            count_structure(
                 X,
                 y,
                 parents,
@@ -207,160 +207,3 @@ def count(
     for X, y in clients:
         counts.add(X, y)
     return counts
-
-
-@compiled
-def _subset_offsets(cardinalities, size, subsets):
-    """Cumulated numbers of joint values of all subsets of `size` attributes in lexicographic order."""
-    d = cardinalities.shape[0]
-    offsets = np.zeros(subsets + 1, np.int64)
-    subset = np.arange(size)
-    for t in range(subsets):
-        product = 1
-        for a in range(size):
-            product *= cardinalities[subset[a]]
-        offsets[t + 1] = offsets[t] + product
-        _next_subset(subset, d)
-    return offsets
-
-
-@compiled
-def _next_subset(subset, d):
-    """The lexicographically next subset of 0 .. d - 1, in place."""
-    size = subset.shape[0]
-    a = size - 1
-    while a >= 0 and subset[a] == d - size + a:
-        a -= 1
-    if a >= 0:
-        subset[a] += 1
-        for b in range(a + 1, size):
-            subset[b] = subset[b - 1] + 1
-
-
-@compiled
-def _locate(parents, others, cardinalities, offsets, binomials, offset, inner):
-    """First count of each subset parents + {j}, and the number of values of the parents after j."""
-    d, n = cardinalities.shape[0], parents.shape[0]
-    subset = np.empty(n + 1, np.int64)
-    for index in range(others.shape[0]):
-        j = others[index]
-        before = 0
-        while before < n and parents[before] < j:
-            before += 1
-        subset[:before] = parents[:before]
-        subset[before] = j
-        subset[before + 1 :] = parents[before:]
-        rank, previous = 0, -1  # subsets before this one in lexicographic order
-        for a in range(n + 1):
-            left = n + 1 - a
-            rank += binomials[d - previous - 1, left] - binomials[d - subset[a], left]
-            previous = subset[a]
-        offset[index] = offsets[rank]
-        inner[index] = 1
-        for a in range(before, n):
-            inner[index] *= cardinalities[parents[a]]
-
-
-@compiled
-def _count_structure(X, y, parents, parent_cardinalities, others, first_value, values, counts):
-    for i in range(X.shape[0]):
-        cell = np.int64(0)
-        for a in range(parents.shape[0]):
-            cell = cell * parent_cardinalities[a] + X[i, parents[a]]
-        for j in range(others.shape[0]):
-            counts[cell * values + first_value[j] + X[i, others[j]], y[i]] += 1
-
-
-@compiled
-def _count_subsets(columns, y, cardinalities, n, members, sizes, counts):
-    """Add the counts of all subsets of n + 1 attributes.
-
-    For each n-subset in lexicographic order, the later attributes are counted against its cells. Where rows are
-    many, a histogram over the joint values of a group of attributes takes one increment per row for all of
-    them and is summed out afterwards.
-    """
-    d, rows = columns.shape
-    o, groups = counts.shape[1], members.shape[0] - 1
-    largest = 0
-    joint = np.empty((groups, rows), np.int32)
-    for g in range(groups):
-        largest = max(largest, sizes[g])
-        for i in range(rows):
-            code = np.int32(0)
-            for j in range(members[g], members[g + 1]):
-                code = code * cardinalities[j] + columns[j, i]
-            joint[g, i] = code
-    prefix = np.arange(n)
-    context = np.empty(rows, np.int64)
-    histogram = np.empty(0, np.int32)
-    offset = 0
-    while True:
-        last = prefix[n - 1] if n > 0 else -1
-        if last < d - 1:
-            cells = 1
-            context[:] = 0
-            for a in range(n):
-                cells *= cardinalities[prefix[a]]
-                for i in range(rows):
-                    context[i] = context[i] * cardinalities[prefix[a]] + columns[prefix[a], i]
-            for i in range(rows):
-                context[i] = context[i] * o + y[i]
-            grouped = cells * o * largest * 4 <= rows
-            for g in range(groups):
-                first = max(last + 1, members[g])
-                if first >= members[g + 1]:
-                    continue
-                if grouped and members[g + 1] - first > 1:
-                    size = sizes[g]
-                    if histogram.shape[0] < cells * o * size:
-                        histogram = np.empty(cells * o * size, np.int32)
-                    _joint_histogram(context, joint[g], size, cells * o, histogram)
-                    inner = size
-                    for j in range(members[g], members[g + 1]):
-                        inner //= cardinalities[j]
-                        if j >= first:
-                            _sum_out(histogram, size, inner, cardinalities[j], cells, o, counts, offset)
-                            offset += cells * cardinalities[j]
-                else:
-                    for j in range(first, members[g + 1]):
-                        _count_attribute(context, columns[j], cardinalities[j], o, counts, offset)
-                        offset += cells * cardinalities[j]
-        a = n - 1
-        while a >= 0 and prefix[a] == d - n + a:
-            a -= 1
-        if a < 0:
-            break
-        prefix[a] += 1
-        for b in range(a + 1, n):
-            prefix[b] = prefix[b - 1] + 1
-
-
-@compiled
-def _joint_histogram(context, joint, size, contexts, histogram):
-    for e in range(contexts * size):
-        histogram[e] = 0
-    for i in range(context.shape[0]):
-        histogram[context[i] * size + joint[i]] += 1
-
-
-@compiled
-def _sum_out(histogram, size, inner, cardinality, cells, o, counts, offset):
-    """Counts of one attribute of the group: the histogram summed over the others."""
-    outer = size // (inner * cardinality)
-    for cell in range(cells):
-        for y in range(o):
-            at = (cell * o + y) * size
-            for _ in range(outer):
-                for v in range(cardinality):
-                    subtotal = 0
-                    for _ in range(inner):
-                        subtotal += histogram[at]
-                        at += 1
-                    counts[offset + cell * cardinality + v, y] += subtotal
-
-
-@compiled
-def _count_attribute(context, column, cardinality, o, counts, offset):
-    for i in range(context.shape[0]):
-        cell, y = context[i] // o, context[i] % o
-        counts[offset + cell * cardinality + column[i], y] += 1

@@ -16,6 +16,9 @@ from fedbayes.models.engine.layout import PAD_PRIOR, Structure, log_of_counts, m
 from fedbayes.models.engine.scoring import add_posteriors, prepare_rows, sort_rows
 from fedbayes.models.engine.vector_arithmetic import log
 
+TABULATED_COUNTS = 4096
+"""Counts up to this one have the logarithm of each table's sum looked up instead of computed."""
+
 
 class TableSource(Protocol):
     """What gives the log tables of each structure."""
@@ -117,7 +120,13 @@ class CountTables:
 
     def __init__(self, counts: SubsetCounts | RowCounts, smoothing: float):
         self.counts, self.smoothing = counts, float(smoothing)
-        self._log_counts = log_of_counts(int(counts.class_counts.max(initial=0)), self.smoothing)
+        largest = int(counts.class_counts.max(initial=0))
+        self._log_counts = log_of_counts(largest, self.smoothing)
+        # log(N(y, cell) + smoothing * cardinality): one row of frequent counts for each cardinality
+        self._widths, self._width_of = np.unique(counts.cardinalities, return_inverse=True)
+        self._log_totals = np.array(
+            [log_of_counts(min(largest, TABULATED_COUNTS), self.smoothing * width) for width in self._widths]
+        )
         self._log_prior = log_prior(counts.class_counts.astype(np.float64), self.smoothing)
 
     def log_tables(
@@ -137,6 +146,8 @@ class CountTables:
             self.counts.class_counts,
             self._log_prior,
             self._log_counts,
+            self._log_totals,
+            self._width_of[structure.others],
             self.smoothing,
             unseen,
             base,
@@ -211,6 +222,8 @@ def _fill_from_counts(
     class_counts,
     class_log_prior,
     log_counts,
+    log_totals,
+    width_of,
     smoothing,
     unseen,
     base,
@@ -220,7 +233,7 @@ def _fill_from_counts(
     parent_shift = np.empty(o)
     for y in range(o):
         parent_shift[y] = class_log_prior[y] - log(class_counts[y] + smoothing * n_cells)
-    in_cell = np.empty(o, np.int64)
+    in_cell, shift = np.empty(o, np.int64), np.empty(o)
     for k in range(cells.shape[0]):
         cell = cells[k]
         in_cell[:] = 0
@@ -236,11 +249,16 @@ def _fill_from_counts(
             at = offset[j] + (cell // inner[j]) * step[j] + cell % inner[j]
             seen = cardinalities[j] if cell >= 0 else 0
             for y in range(o):
-                shift = log(in_cell[y] + smoothing * cardinalities[j])
-                for x in range(seen):
-                    theta[k, value + x, y] = log_counts[counts[at + x * inner[j], y]] - shift
-                for x in range(seen, cardinalities[j] + unseen):
-                    theta[k, value + x, y] = log_counts[0] - shift
+                if in_cell[y] < log_totals.shape[1]:
+                    shift[y] = log_totals[width_of[j], in_cell[y]]
+                else:
+                    shift[y] = log(in_cell[y] + smoothing * cardinalities[j])
+            for x in range(seen):
+                for y in range(o):
+                    theta[k, value + x, y] = log_counts[counts[at + x * inner[j], y]] - shift[y]
+            for x in range(seen, cardinalities[j] + unseen):
+                for y in range(o):
+                    theta[k, value + x, y] = log_counts[0] - shift[y]
             value += cardinalities[j] + unseen
 
 

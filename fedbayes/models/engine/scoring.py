@@ -53,6 +53,8 @@ class ScoringRows:
     ----------
     X : ndarray (rows, d) int32
         Codes inside their domains.
+    columns : ndarray (d, rows) int32
+        The same, attribute by attribute.
     cardinalities : ndarray (d,) int64
         Domain sizes.
     members : ndarray (G + 1,) int64
@@ -64,6 +66,7 @@ class ScoringRows:
     """
 
     X: np.ndarray
+    columns: np.ndarray
     cardinalities: np.ndarray
     members: np.ndarray
     entries: np.ndarray
@@ -115,7 +118,7 @@ def prepare_rows(X: np.ndarray, cardinalities: np.ndarray) -> ScoringRows:
     members, entries = group_attributes(cardinalities)
     codes = np.empty((len(X), len(members) - 1), np.int32)
     _joint_codes(X, cardinalities, members, entries, codes)
-    return ScoringRows(X, cardinalities, members, entries, codes)
+    return ScoringRows(X, np.ascontiguousarray(X.T), cardinalities, members, entries, codes)
 
 
 def sort_rows(rows: ScoringRows, structure: Structure) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,13 +133,25 @@ def sort_rows(rows: ScoringRows, structure: Structure) -> tuple[np.ndarray, np.n
     order : ndarray (rows,) int64
         Row indices by cell, original order within a cell.
     """
-    cell = cell_index(rows.X, structure.parents, rows.cardinalities)
-    if structure.cells <= 1024 + 8 * len(cell):
-        return sort_by_cell(cell, structure.cells)
+    parents = np.array(structure.parents, np.int64)
+    if structure.cells <= 1024 + 8 * len(rows.X):
+        return _sort(rows.columns, parents, structure.parent_cardinalities, structure.cells)
     # far more cells than rows: number the occupied ones first
+    cell = cell_index(rows.X, structure.parents, rows.cardinalities)
     cells, occupied = np.unique(cell, return_inverse=True)
     _, starts, order = sort_by_cell(occupied.reshape(-1), len(cells))
     return cells, starts, order
+
+
+@compiled
+def _sort(columns, parents, parent_cardinalities, n_cells):
+    rows = columns.shape[1]
+    cell = np.zeros(rows, np.int32)
+    for a in range(parents.shape[0]):
+        column, cardinality = columns[parents[a]], np.int32(parent_cardinalities[a])
+        for i in range(rows):
+            cell[i] = cell[i] * cardinality + column[i]
+    return sort_by_cell(cell, n_cells)
 
 
 def add_posteriors(
@@ -231,30 +246,38 @@ def _add_posteriors(
     groups, attributes, values = codes.shape[1], X.shape[1], theta.shape[1]
     n = order.shape[0]
     block = stack(lanes, 64, 0)
-    part = stack(lanes, 1, 0)
+    even, odd, part = stack(lanes, 1, 0), stack(lanes, 1, 0), stack(lanes, 1, 0)
     joint = np.empty((entries[groups], width))
     table = pointer(joint)
     for k in range(starts.shape[0] - 1):
-        log_prior = advance(pointer(base), k * width)
         log_theta = advance(pointer(theta), k * values * width)
         rows_here = starts[k + 1] - starts[k]
         tabulated = rows_here * (attributes - groups) > entries[groups]
         if tabulated:
             _tabulate(lanes, table, members, entries, cardinalities, first_value, log_theta)
         for i in range(starts[k], starts[k + 1]):
-            slot = i % 64
-            score = advance(block, slot * width)
-            assign(lanes, score, log_prior)
-            row = order[i]
+            slot, row = i % 64, order[i]
+            # two chains of additions: groups 0, 2, 4 ... and 1, 3, 5 ...
+            assign(lanes, even, advance(pointer(base), k * width))
+            fill(lanes, odd, 0.0)
             if tabulated:
-                for g in range(groups):
-                    add(lanes, score, advance(table, np.int64(codes[row, g]) * width))
+                code = advance(pointer(codes), row * groups)
+                for pair in range(groups // 2):
+                    add(lanes, even, advance(table, np.int64(code[2 * pair]) * width))
+                    add(lanes, odd, advance(table, np.int64(code[2 * pair + 1]) * width))
+                if groups % 2 == 1:
+                    add(lanes, even, advance(table, np.int64(code[groups - 1]) * width))
             else:
+                value = advance(pointer(X), row * attributes)
                 for g in range(groups):
                     fill(lanes, part, 0.0)
                     for j in range(members[g], members[g + 1]):
                         if first_value[j] >= 0:
-                            add(lanes, part, advance(log_theta, (first_value[j] + X[row, j]) * width))
-                    add(lanes, score, part)
+                            add(lanes, part, advance(log_theta, (first_value[j] + value[j]) * width))
+                    if g % 2 == 0:
+                        add(lanes, even, part)
+                    else:
+                        add(lanes, odd, part)
+            assign_sum(lanes, advance(block, slot * width), even, odd)
             if slot == 63 or i == n - 1:
                 _flush(lanes, block, slot + 1, order, i - slot, out)
