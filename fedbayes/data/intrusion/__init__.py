@@ -97,6 +97,12 @@ def _synthetic(specification: DatasetSpecification) -> MixedDataset:
         raise ConfigurationError(
             f"{specification.name}: options: unknown {', '.join(sorted(unknown))}; allowed are rows and seed"
         )
+    for key, least in (("rows", 100), ("seed", 0)):
+        value = settings.get(key, least)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ConfigurationError(
+                f"{specification.name}: options: {key} is {value!r}; allowed are whole numbers from {least}"
+            )
     return synthetic_flows.load(name=specification.name, title=specification.title, **settings)
 
 

@@ -39,24 +39,25 @@ def obtain(specification: DatasetSpecification, folder: str | os.PathLike) -> st
         return "generated, no file needed"
     paths = intrusion.find_files(specification.loader, folder)
     if not paths:
-        raise DataUnavailable(f"nothing found below {folder}; {instructions(specification, folder)}")
+        raise DataUnavailable(f"no file found below {folder}; {instructions(specification, folder)}")
     lines = [describe(path) for path in paths]
     data = intrusion.load(specification, data_dir=folder)
     lines.append(
         f"{'complete' if data.complete else 'partial'}: {len(data.y):,} rows to learn from, converted"
     )
     if not data.complete:
-        lines += [*data.notes[:1], instructions(specification, folder)]
+        lines.append(data.notes[0])
+        if specification.rows is not None:  # else it is a sample by its nature, and nothing is missing
+            lines.append(instructions(specification, folder))
     return "\n  ".join(["", *lines])
 
 
 def instructions(specification: DatasetSpecification, folder: str | os.PathLike) -> str:
     """Which files to get, from where, and where to put them."""
     publication = PUBLICATIONS[specification.loader]
-    places = "; or ".join(publication.places)
     return (
-        f"put {publication.files} into {Path(folder) / specification.name}/; get them from {places}"
-        f" ({publication.terms})"
+        f"needed in {Path(folder) / specification.name}/: {publication.files}."
+        f" Published at {' and '.join(publication.places)}. Terms: {publication.terms}."
     )
 
 
