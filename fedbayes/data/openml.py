@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..errors import DataUnavailable
+from ..errors import DataError, DataUnavailable
 from .cache import cache_folder
 from .files import read_table
 from .specification import DatasetSpecification
@@ -48,8 +48,8 @@ def reachable(timeout: float = 5.0) -> bool:
     answers: list[bool] = []
 
     def ask() -> None:
-        request = urllib.request.Request(server, headers={"User-Agent": "fedbayes"})
         try:
+            request = urllib.request.Request(server, headers={"User-Agent": "fedbayes"})
             with urllib.request.urlopen(request, timeout=timeout):
                 answers.append(True)
         except urllib.error.HTTPError as error:
@@ -140,7 +140,10 @@ def _download(package: ModuleType, specification: DatasetSpecification) -> tuple
         except Exception as error:  # the package lets errors of four libraries and its own through
             raise _unavailable(specification, _first_line(error)) from error
         folder = Path(package.config.get_cache_directory()) / "datasets" / str(number)
-        found = _read_folder(folder, specification, verify=False)
+        try:
+            found = _read_folder(folder, specification, verify=False)
+        except DataError as error:  # the temporary folder's name helps nobody
+            raise DataError(str(error).replace(f"{folder}{os.sep}", f"OpenML {number}: ")) from error
     if found is None:
         raise _unavailable(specification, "the server sent no ARFF file")
     return found

@@ -269,7 +269,7 @@ def _check_whole(place: str, specification: DatasetSpecification) -> None:
         return
     if specification.loader is not None:
         raise ConfigurationError(f"{place}: loader is for data sets of kind mixed; use file or openml_id")
-    if specification.target is None and specification.rules is None:
+    if specification.target is None:
         raise ConfigurationError(f"{place}: target is missing: the name of the class column")
     if specification.sample_rows is not None:
         raise ConfigurationError(f"{place}: sample_rows is for data sets of kind mixed")

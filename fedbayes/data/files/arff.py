@@ -170,6 +170,10 @@ def _split_quoted(
             if line.startswith("{") != sparse:
                 raise DataError(f"{path}, line {number}: the file mixes sparse rows {{...}} and plain rows")
             row = next(rows)
+        except arff.BadDataFormat as error:
+            raise DataError(
+                f"{path}, line {number}: the row {_short(line)} does not hold {len(attributes)} values"
+            ) from error
         except (arff.ArffException, ValueError, StopIteration) as error:
             raise DataError(
                 f"{path}, line {number}: cannot read the row {_short(line)}; expected {len(attributes)} values "
