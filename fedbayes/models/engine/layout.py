@@ -76,7 +76,9 @@ def make_structure(parents, cardinalities, n_classes: int) -> Structure:
     """
     parents = tuple(int(p) for p in parents)
     cardinalities = np.asarray(cardinalities, np.int64)
-    others = np.setdiff1d(np.arange(len(cardinalities)), parents)
+    outside = np.ones(len(cardinalities), bool)
+    outside[list(parents)] = False
+    others = np.flatnonzero(outside)
     widths = cardinalities[others]
     ends = np.cumsum(widths)
     return Structure(
