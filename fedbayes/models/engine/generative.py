@@ -87,14 +87,14 @@ def average_posteriors(
         structure = make_structure(parents, cardinalities, n_classes)
         scored = make_structure(parents, widened, n_classes) if unseen else structure
         cells, starts, order = sort_rows(rows, scored)
-        known = _known_cells(cells, structure) if unseen else cells
+        known = known_cells(cells, structure) if unseen else cells
         base, theta = source.log_tables(structure, index, known, unseen)
         add_posteriors(rows, scored, starts, order, base, theta, out)
     out /= comb(len(cardinalities), n)
     return out
 
 
-def _known_cells(cells: np.ndarray, structure: Structure) -> np.ndarray:
+def known_cells(cells: np.ndarray, structure: Structure) -> np.ndarray:
     """Cells over the widened domains as cells of the structure, -1 where a superparent is unseen."""
     known, weight = np.zeros(len(cells), np.int64), 1
     outside = np.zeros(len(cells), bool)

@@ -184,7 +184,7 @@ def add_posteriors(
     """
     first_value = np.full(len(rows.cardinalities), -1, np.int64)
     first_value[structure.others] = structure.offsets
-    _add_posteriors(
+    add_cell_posteriors(
         lane_tuple(structure.lanes),
         starts,
         order,
@@ -239,7 +239,7 @@ def _flush(lanes, block, rows, order, start, out):
 
 
 @compiled
-def _add_posteriors(
+def add_cell_posteriors(
     lanes, starts, order, X, codes, members, entries, cardinalities, first_value, base, theta, out
 ):
     width = len(lanes)
