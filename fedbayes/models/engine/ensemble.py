@@ -17,7 +17,7 @@ import numpy as np
 from fedbayes.models.categorical_input import in_domain
 from fedbayes.models.engine import posteriors
 from fedbayes.models.engine.clients import TrainingRows, client_view, prepare_clients
-from fedbayes.models.engine.generative import _known_cells as known_cells
+from fedbayes.models.engine.generative import known_cells
 from fedbayes.models.engine.layout import make_structure
 from fedbayes.models.engine.scoring import prepare_rows, sort_rows
 from fedbayes.models.engine.training import federate, local_slice, local_weight_count, train_locally

@@ -5,7 +5,7 @@ import numpy as np
 from fedbayes.models.engine.clients import Clients
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.layout import Structure
-from fedbayes.models.engine.scoring import ScoringRows, _add_posteriors
+from fedbayes.models.engine.scoring import ScoringRows, add_cell_posteriors
 from fedbayes.models.engine.vector_arithmetic import lane_tuple, log
 
 UNWEIGHTED, GLOBAL, LOCAL = 0, 1, 2
@@ -87,7 +87,7 @@ def _score_clients(
         _weighted_tables(
             clients, c, cells, kind, weights, smoothing, n_classes, unseen, width, base, theta
         )  # fmt: skip
-        _add_posteriors(
+        add_cell_posteriors(
             lanes, starts, order, X, codes, members, entries, cardinalities, first_value, base, theta,
             out[c],
         )  # fmt: skip
