@@ -22,7 +22,8 @@ from fedbayes.data.intrusion.columns import match_columns, read_labels
 from fedbayes.data.intrusion.flow_features import ALIASES, IDENTIFIERS, NUMERIC, PROTOCOL
 from fedbayes.data.intrusion.location import data_files, unavailable
 from fedbayes.data.intrusion.tables import column_names, read_table
-from fedbayes.data.intrusion.text import name_key
+from fedbayes.data.intrusion.text import name_key, stem
+from fedbayes.errors import DataError
 
 CLASSES = ("benign", "attack")
 FILES = "the eight cleaned Parquet files, or the eight original CSV files of GeneratedLabelledFlows,"
@@ -60,7 +61,7 @@ _ATTACK_KEYS = frozenset(name_key(name) for name in _ATTACKS.split(","))
 _WANTED = {PROTOCOL: (), **ALIASES, "Label": ()}
 _KNOWN = {key: name for name, keys in _WANTED.items() for key in (name_key(name), *keys)}
 _STEMS = (
-    *("cicids2017", "webattacksbalanced"),
+    "webattacksbalanced",
     *(f"{day}workinghours" for day in ("monday", "tuesday", "wednesday", "thursday", "friday")),
     *("benignmonday", "botnetfriday", "bruteforcetuesday", "ddosfriday", "doswednesday"),
     *("infiltrationthursday", "portscanfriday", "webattacksthursday"),
@@ -128,20 +129,40 @@ def load(
 
 
 def find(data_dir: str | os.PathLike | None) -> list[FlowFile]:
-    """Files below a folder that have at least half of the 76 numeric features and a ``Label`` column."""
+    """Files below a folder that have at least half of the 76 numeric features, or the name of an official file.
+
+    Raises
+    ------
+    DataError
+        A file has the name of an official one or most of the features, but cannot be used.
+    """
     found = []
-    for path in data_files(data_dir, ("cicids2017",), _STEMS):
+    for path in data_files(data_dir, ("cicids2017",), (*_STEMS, "cicids2017")):
         keys = [name_key(written) for written in column_names(path)]
         features = tuple(dict.fromkeys(_KNOWN[key] for key in keys if key in _KNOWN))
-        corrected = {"fwdrstflags", "totaltcpflowtime", "attemptedcategory"} & set(keys)
-        if "Label" not in features or len(features) < len(NUMERIC) // 2 or corrected:
+        most = len(features) >= len(NUMERIC) // 2
+        claimed = (
+            most or name_key(stem(path)).startswith(_STEMS) or (len(keys) == 1 and "flowduration" in keys[0])
+        )
+        if not claimed or {"fwdrstflags", "totaltcpflowtime", "attemptedcategory", "attacktype"} & set(keys):
             continue
+        if not most or "Label" not in features:
+            raise _unusable(path, features)
         if "fwdpacketslengthtotal" in keys:
             form = "cleaned"
         else:
             form = "labelled-flows" if PROTOCOL in features else "machine-learning"
         found.append(FlowFile(path, form, features))
     return found
+
+
+def _unusable(path: Path, features: Sequence[str]) -> DataError:
+    read_table(path)  # an empty or damaged file, or another delimiter, is the better explanation
+    if "Label" not in features:
+        return DataError(f"{path}: 1 column missing: 'Label'")
+    return DataError(
+        f"{path}: only {len(features) - 1} of the {len(NUMERIC) + 1} features found in its header"
+    )
 
 
 def choose(files: Sequence[FlowFile]) -> list[FlowFile]:

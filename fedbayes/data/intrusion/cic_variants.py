@@ -11,7 +11,7 @@ from fedbayes.data.intrusion.columns import ROW_NUMBERS, match_columns, read_lab
 from fedbayes.data.intrusion.flow_features import ALIASES, IDENTIFIERS, NUMERIC, PORT, PROTOCOL
 from fedbayes.data.intrusion.location import data_files, unavailable
 from fedbayes.data.intrusion.tables import column_names, read_table
-from fedbayes.data.intrusion.text import name_key
+from fedbayes.data.intrusion.text import name_key, stem
 
 CORRECTED_CATEGORICAL = (PROTOCOL, "ICMP Code", "ICMP Type")
 CORRECTED_NUMERIC = (*NUMERIC, "Fwd RST Flags", "Bwd RST Flags", "Total TCP Flow Time")
@@ -94,19 +94,26 @@ def load_reduced(
 
 
 def find_corrected(data_dir: str | os.PathLike | None) -> list[Path]:
-    """Files below a folder that have the columns which the corrected release added."""
-    folders = ("cicids2017corrected", "cicids2017improved", "cicids2017")
-    return [
+    """Files below a folder that have the columns which the corrected release added, or lie in its own folder."""
+    own = data_files(data_dir, ("cicids2017corrected", "cicids2017improved"))
+    marks = {"fwdrstflags", "totaltcpflowtime"}
+    shared = [
         path
-        for path in data_files(data_dir, folders)
-        if {"fwdrstflags", "totaltcpflowtime"} & set(map(name_key, column_names(path)))
+        for path in data_files(data_dir, ("cicids2017",))
+        if marks & set(map(name_key, column_names(path)))
     ]
+    return own or shared
 
 
 def find_reduced(data_dir: str | os.PathLike | None) -> list[Path]:
-    """Files below a folder that have the merged class ``Attack Type``; the first by name."""
+    """Files below a folder that have the merged class ``Attack Type`` or the name of the sample; the first one."""
     found = data_files(data_dir, ("cicids2017reduced", "cicids2017"), ("cicids2017sample",))
-    return [path for path in found if "attacktype" in map(name_key, column_names(path))][:1]
+    return [
+        path
+        for path in found
+        if "attacktype" in name_key(",".join(column_names(path)))
+        or name_key(stem(path)).startswith(("cicids2017sample", "cicids2017reduced"))
+    ][:1]
 
 
 def _read_corrected(path: Path) -> Rows:

@@ -122,9 +122,8 @@ def read_table(path: Path) -> Table:
             names, skip = _arff_header(path, text)
             table = _parse(path, text, len(names), skip, quote="'", comment="%")
         else:
-            body = text.lstrip("\n")
-            skip = len(text) - len(body)
-            cells = split_cells(body.split("\n", 1)[0])
+            skip = len(text) - len(text.lstrip("\n"))
+            cells = split_cells(text[skip : _line_end(text, skip)])
             if len(cells) == 1:
                 raise _wrong_delimiter(path, skip + 1, cells[0])
             names = [] if any(is_number(cell) for cell in cells) else cells
@@ -184,7 +183,10 @@ def _parse(path: Path, text: str, width: int, skip: int, quote: str, comment: st
         return "skip"
 
     names = [f"c{index}" for index in range(width)]
-    if not "".join(text.split("\n", skip)[skip:]).strip():
+    start = 0
+    for _ in range(skip):
+        start = _line_end(text, start) + 1
+    if start >= len(text) or text[start:].isspace():
         return Table(path, [], [pa.array([], pa.string())] * width, skip + 1)
     try:
         # Threads are off because rows then have numbers, which errors need.
@@ -209,6 +211,12 @@ def _parse(path: Path, text: str, width: int, skip: int, quote: str, comment: st
         table.original = np.delete(np.arange(parsed.num_rows + len(comments)), comments)
     _leave_out_blank_lines(table)
     return table
+
+
+def _line_end(text: str, start: int) -> int:
+    """Position of the end of the line that begins at `start`; texts are large, so they are not split."""
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
 
 
 def _wrong_row(path: Path, row) -> DataError:

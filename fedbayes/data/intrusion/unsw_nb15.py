@@ -17,7 +17,7 @@ from fedbayes.data.intrusion.columns import (
 )
 from fedbayes.data.intrusion.location import data_files, unavailable
 from fedbayes.data.intrusion.tables import Table, column_names, read_table
-from fedbayes.data.intrusion.text import name_key
+from fedbayes.data.intrusion.text import name_key, stem
 from fedbayes.errors import DataError
 
 _FEATURES = """
@@ -81,9 +81,17 @@ def load(
 
 
 def find(data_dir: str | os.PathLike | None) -> list[Path]:
-    """Files below a folder that have the class columns of the two partitions, whatever they are called."""
-    candidates = data_files(data_dir, ("unswnb15",), ("unswnb15",))
-    return [path for path in candidates if "attackcat" in map(name_key, column_names(path))]
+    """Files below a folder that have the class column of the two partitions, or their names.
+
+    A file that only has the name, or whose cells are separated by something else, is found too, so that reading
+    it says what is wrong.
+    """
+    found = []
+    for path in data_files(data_dir, ("unswnb15",), ("unswnb15",)):
+        header = name_key(",".join(column_names(path)))
+        if "attackcat" in header or name_key(stem(path)).startswith(("unswnb15training", "unswnb15testing")):
+            found.append(path)
+    return found
 
 
 def read(path: Path) -> Rows:

@@ -259,3 +259,35 @@ def test_attempted_attacks_are_left_out_of_the_corrected_release(tmp_path, make,
     data = load("cic-ids2017-corrected", tmp_path)
     assert [data.class_names[code] for code in data.y] == ["BENIGN", "DoS Hulk"]
     assert "x.csv: 1 flows of attempted attacks dropped" in data.notes
+
+
+def test_files_that_claim_to_be_official_are_never_passed_over(tmp_path, days, make, load):
+    form = "labelled-flows"
+    write_days(tmp_path / "cic-ids2017", form, days, make)
+    path = tmp_path / "cic-ids2017" / "Tuesday-WorkingHours.pcap_ISCX.csv"
+    header = make.flow_header(form)
+    path.write_text(";".join(header) + "\n" + ";".join(make.flow_row(form)) + "\n")
+    with pytest.raises(DataError, match=r"Tuesday.*csv, line 1: cells are separated by a semicolon"):
+        load("cic-ids2017", tmp_path)
+    path.write_text("")
+    with pytest.raises(DataError, match=r"Tuesday.*csv: the file is empty"):
+        load("cic-ids2017", tmp_path)
+    make.write_csv(path, [make.flow_row(form)[:-1]], header[:-1])
+    with pytest.raises(DataError, match=r"Tuesday.*csv: 1 column missing: 'Label'"):
+        load("cic-ids2017", tmp_path)
+    make.write_csv(path, [make.flow_row(form)[-9:]], header[-9:])
+    with pytest.raises(DataError, match=r"Tuesday.*csv: only 8 of the 77 features found"):
+        load("cic-ids2017", tmp_path)
+
+
+def test_a_feature_that_one_file_lacks_is_left_out_of_all_and_named(tmp_path, days, make, load):
+    form = "labelled-flows"
+    write_days(tmp_path / "cic-ids2017", form, days, make)
+    make.write_csv(
+        tmp_path / "cic-ids2017" / "z.csv",
+        [[*make.flow_row(form)[:-2], "DDoS"]],
+        [*make.flow_header(form)[:-2], "Label"],
+    )
+    data = load("cic-ids2017", tmp_path)
+    assert "partial data: 76 of 77 features, missing: Idle Min" in data.notes
+    assert data.X_numeric.shape == (5, 75)

@@ -97,3 +97,16 @@ def test_the_official_testing_set(data_dir, load):
         assert data.n_categories == (131, 13, 7)
         assert "the official testing set" in data.notes[0]
     assert np.unique(data.X_numeric[:, data.numeric_names.index("is_ftp_login")]).tolist()[:3] == [0, 1, 2]
+
+
+def test_files_that_claim_to_be_official_are_never_passed_over(tmp_path, make, load):
+    path = tmp_path / "unsw-nb15" / "UNSW_NB15_training-set.csv"
+    make.write_csv(path, [make.unsw_row()[:-2]], HEADER[:-2])
+    with pytest.raises(DataError, match=r"2 columns missing: 'attack_cat', 'label'"):
+        load("unsw-nb15", tmp_path)
+    path.write_text(";".join(HEADER) + "\n" + ";".join(make.unsw_row()) + "\n")
+    with pytest.raises(DataError, match=r"line 1: cells are separated by a semicolon"):
+        load("unsw-nb15", tmp_path)
+    path.write_text("")
+    with pytest.raises(DataError, match=r"training-set\.csv: the file is empty"):
+        load("unsw-nb15", tmp_path)
