@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where to put the files; made if it does not exist")
     parser.add_argument("names", nargs="*", help="data sets; default: all that the package describes")
     options = parser.parse_args(arguments)
-    missing: dict[str, str] = {}
+    missing: list[str] = []
     for name in options.names or available():
         try:
             print(f"{name}: {fetch(load_specification(name), options.folder)}")
@@ -29,10 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"fetch_data: {error}", file=sys.stderr)
             return 2
         except (DataError, OSError) as error:
-            missing[name] = str(error)
-            print(f"{name}: MISSING", file=sys.stderr)
-    for name, reason in missing.items():
-        print(f"fetch_data: {name}: {reason}", file=sys.stderr)
+            by_hand = not options.names and load_specification(name).kind == "mixed"
+            print(f"{name}: {'to be put there by hand: ' if by_hand else ''}{error}", file=sys.stderr)
+            if not by_hand:
+                missing.append(name)
+    if missing:
+        print(f"fetch_data: could not be had: {', '.join(missing)}", file=sys.stderr)
     return 1 if missing else 0
 
 

@@ -94,7 +94,10 @@ def fetch(
     """
     number = specification.openml_id
     assert number is not None
-    package = _package()
+    try:
+        package = _package()
+    except DataUnavailable as error:
+        raise _unavailable(specification, str(error)) from error
     host = urllib.parse.urlsplit(package.config.server).netloc.replace(":", "_") or "openml"
     stored = cache_folder() / "openml" / host / f"{number}.npz"
     copy = read_stored_table(stored)

@@ -1,4 +1,5 @@
 import collections
+import functools
 
 import numpy as np
 import pytest
@@ -13,6 +14,11 @@ def no_data_folder(monkeypatch):
     monkeypatch.delenv("FEDBAYES_DATA", raising=False)
 
 
+@functools.cache
+def computed_once(name):
+    return load_dataset(name)
+
+
 def multiset(dataset):
     rows = np.column_stack([dataset.X, dataset.y]).tolist()
     values = (*dataset.categories, dataset.class_names)
@@ -21,7 +27,7 @@ def multiset(dataset):
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_rules_equal_the_published_file(name, data_dir):
-    computed, published = load_dataset(name), load_dataset(name, data_dir=data_dir)
+    computed, published = computed_once(name), load_dataset(name, data_dir=data_dir)
     assert (computed.source, published.source) == ("rules", "file")
     assert multiset(computed) == multiset(published)
     assert computed.attribute_names == published.attribute_names
@@ -70,7 +76,7 @@ def test_rules_equal_the_published_file(name, data_dir):
     ],
 )
 def test_published_class_counts(name, classes):
-    dataset = load_dataset(name)
+    dataset = computed_once(name)
     assert dict(zip(dataset.class_names, np.bincount(dataset.y).tolist(), strict=True)) == classes
     assert len(np.unique(dataset.X, axis=0)) == len(dataset.X)
     assert dataset.fingerprint == load_specification(name).fingerprint

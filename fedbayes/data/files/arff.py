@@ -25,6 +25,7 @@ _NOMINAL = re.compile(rf"\{{((?:{_QUOTED}|[^'\"{{}}])*)\}}\s*(%.*)?$")
 _VALUE = re.compile(rf"\s*({_QUOTED}|[^\s'\",{{}}%][^\s'\",{{}}]*)\s*(,|$)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NOT_PLAIN = re.compile(r"""["'{}\\\s%]""")
+_PLAIN_MISSING = ("?", "")  # where no quotes occur; otherwise liac-arff tells ? from '?'
 _NUMERIC_TYPES = ("numeric", "real", "integer")
 
 
@@ -48,15 +49,16 @@ def read_arff(path: Path) -> Table:
         raise DataError(f"{path}: no rows after @data")
     numbers = [number for number, _ in numbered]
     if any(_NOT_PLAIN.search(line) for _, line in numbered):
-        rows = list(_split_quoted(path, attributes, numbered))
+        rows, missing = list(_split_quoted(path, attributes, numbered)), ()
     else:
-        rows = [[None if cell in ("?", "") else cell for cell in line.split(",")] for _, line in numbered]
+        rows, missing = [line.split(",") for _, line in numbered], _PLAIN_MISSING
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(attributes):
             raise DataError(f"{path}, line {number}: {len(row)} values, expected {len(attributes)}")
     cells = zip(*rows, strict=True)
     columns = [
-        _encode(path, attribute, column, numbers) for attribute, column in zip(attributes, cells, strict=True)
+        _encode(path, attribute, column, missing, numbers)
+        for attribute, column in zip(attributes, cells, strict=True)
     ]
     return Table(label=str(path), columns=tuple(columns), rows=len(rows), lines=np.array(numbers))
 
@@ -202,20 +204,26 @@ def _fill(
     return cells
 
 
-def _encode(path: Path, attribute: _Attribute, cells: Sequence[str | None], numbers: list[int]) -> Column:
+def _encode(
+    path: Path,
+    attribute: _Attribute,
+    cells: Sequence[str | None],
+    missing: Sequence[str],
+    numbers: list[int],
+) -> Column:
     if attribute.kind == "nominal":
         index: dict[str | None, int] = {value: code for code, value in enumerate(attribute.values)}
-        index[None] = MISSING
+        index |= dict.fromkeys((None, *missing), MISSING)
         try:
-            codes = np.array([index[cell] for cell in cells], dtype=np.int32)
+            codes = np.fromiter(map(index.__getitem__, cells), dtype=np.int32, count=len(cells))
         except KeyError:
             row = next(i for i, cell in enumerate(cells) if cell not in index)
             raise DataError(
-                f"{path}, line {numbers[row]}: value '{cells[row]}' of attribute '{attribute.name}' is not declared; "
-                f"declared are {_short(', '.join(attribute.values))}"
+                f"{path}, line {numbers[row]}: value '{cells[row]}' of attribute '{attribute.name}' is not "
+                f"declared; declared are {_short(', '.join(attribute.values))}"
             ) from None
         return Column(attribute.name, attribute.values, codes, declared=True)
-    column = encode_texts(attribute.name, cells)
+    column = encode_texts(attribute.name, cells, missing)
     if attribute.kind == "numeric":
         for code, value in enumerate(column.values):
             if not _NUMBER.fullmatch(value):
