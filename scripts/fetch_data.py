@@ -9,6 +9,7 @@ there (rows, columns, checksums) and converts them once.
 """
 
 import argparse
+import functools
 import sys
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
         except (DataError, OSError) as error:
             by_hand = not options.names and load_specification(name).kind == "mixed"
-            print(f"{name}: {'to be put there by hand: ' if by_hand else ''}{error}", file=sys.stderr)
+            reason = str(error).removeprefix(f"{name}: ")
+            print(f"{name}: {'to be put there by hand: ' if by_hand else ''}{reason}", file=sys.stderr)
             if not by_hand:
                 missing.append(name)
     if missing:
@@ -49,13 +51,21 @@ def fetch(specification: DatasetSpecification, folder: Path) -> str:
     return fetch_openml(specification, folder)
 
 
+@functools.cache
+def is_offline() -> bool:
+    """Probe OpenML once for all data sets."""
+    from fedbayes.data.openml import reachable
+
+    return not reachable()
+
+
 def fetch_openml(specification: DatasetSpecification, folder: Path) -> str:
     """Write the OpenML data set as an ARFF file, and prove that it loads as the same data."""
     from fedbayes.data.canonical import make_categorical
     from fedbayes.data.files.arff_writer import write_arff
     from fedbayes.data.openml import fetch
 
-    table, target, source = fetch(specification)
+    table, target, source = fetch(specification, offline=is_offline)
     dataset = make_categorical(table, specification, source=source, target=target)
     path = folder / f"{specification.name}.arff.gz"
     write_arff(path, table, specification.name)

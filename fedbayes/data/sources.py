@@ -109,6 +109,8 @@ def data_folder(data_dir: str | Path | None) -> Path | None:
     named, key = (data_dir, "data_dir") if data_dir else (os.environ.get("FEDBAYES_DATA"), "FEDBAYES_DATA")
     if not named:
         return None
+    if not isinstance(named, str | os.PathLike):
+        raise ConfigurationError(f"{key}: {named!r} is no path")
     folder = Path(named).expanduser()
     if not folder.is_dir():
         raise ConfigurationError(f"{key}: there is no folder '{folder}'")

@@ -177,7 +177,8 @@ def _read_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise ConfigurationError(f"{place}: not valid YAML ({getattr(error, 'problem', error)})") from error
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
+        raise ConfigurationError(f"{place}: not valid YAML ({problem})") from error
     except (OmegaConfBaseException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConfigurationError(f"{path}: cannot be read ({reason})") from error

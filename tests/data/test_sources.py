@@ -126,6 +126,8 @@ def test_a_wrong_file_in_the_data_folder_is_an_error_not_passed_over(tmp_path):
 def test_a_data_folder_that_does_not_exist(tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError, match="data_dir: there is no folder"):
         load_dataset("car", data_dir=tmp_path / "none")
+    with pytest.raises(ConfigurationError, match="data_dir: 5 is no path"):
+        load_dataset("car", data_dir=5)
     monkeypatch.setenv("FEDBAYES_DATA", str(tmp_path / "none"))
     with pytest.raises(ConfigurationError, match="FEDBAYES_DATA: there is no folder"):
         load_dataset("car")

@@ -100,6 +100,8 @@ def test_a_file_of_ones_own(yaml, tmp_path):
         ("mine:\n  kind: mixed\n", "a mixed data set needs the field loader"),
         ("mine:\n  target: c\n  options: x\n", "options is 'x'; expected a mapping"),
         ("mine:\n  target: [c\n", "line 3: not valid YAML"),
+        ("mine: \x01\n", "not valid YAML (special characters are not allowed)"),
+        ("mine:\n  target: c\n  target: d\n", "line 3: not valid YAML (found duplicate key target)"),
         ("mine:\n  target: ${nothing}\n", "cannot be read"),
     ],
 )

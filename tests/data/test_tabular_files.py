@@ -109,6 +109,7 @@ def test_parquet_types(read, name):
         ("y", "3", "2", "True", None),
     ]
     assert [column.declared for column in table.columns] == [False, False, False, False, True]
+    assert table.columns[4].values == ("lo", "mid", "hi")
     assert table.place(2).endswith(f"{name}, row 3")
 
 
