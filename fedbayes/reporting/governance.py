@@ -50,7 +50,7 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     tables = [*_tables(study), checks_table(study, checks)]
     written = [path for table in tables for path in table.write(folder)]
     written += write_figures(study, folder)
-    written.append(write_claims(folder, claims(study), title=TITLE, preface=_preface(study)))
+    written.append(write_claims(folder, claims(study, checks), title=TITLE, preface=_preface(study)))
     wrong = failed(checks)
     if wrong:
         details = "; ".join(f"{check.name}: {check.detail}" for check in wrong)

@@ -17,7 +17,7 @@ from fedbayes.evaluation import mcnemar
 from fedbayes.federated.governance import PAPER_NODES
 from fedbayes.models.hybrid_nb import HybridNB
 from fedbayes.reporting import governance_published as published
-from fedbayes.reporting.governance_format import Table, caption
+from fedbayes.reporting.governance_format import Table, caption, make_frame
 from fedbayes.reporting.governance_series import CONFIGURATION, Series, mcnemar_method
 from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_summary import alignment_counts
@@ -73,7 +73,7 @@ def run_checks(study: Study) -> list[Check]:
 
 def checks_table(study: Study, checks: list[Check]) -> Table:
     """The outcomes as a table."""
-    frame = pd.DataFrame(
+    frame = make_frame(
         [{"Check": c.name, "Kind": c.kind, "Outcome": c.outcome, "Detail": c.detail} for c in checks]
     )
     words = (

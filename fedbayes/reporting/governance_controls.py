@@ -14,6 +14,7 @@ from fedbayes.reporting.governance_format import (
     Table,
     caption,
     gap,
+    make_frame,
     number,
     p_value,
     signed,
@@ -258,6 +259,6 @@ def centralised_table(study: Study) -> Table:
 
 
 def _table(study, series, name, words, rows, datasets) -> Table:
-    frame = pd.DataFrame(rows) if rows else pd.DataFrame({"Dataset": [NO_DATA]})
+    frame = make_frame(rows)
     text = caption(study, f"{words}{disclaimer(study, series)}".strip(), datasets)
     return Table(name, text, without_constant(frame, "settings"))

@@ -65,9 +65,9 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def _weights(rows: pd.DataFrame, nodes: tuple[str, ...]) -> str:
+    """Node weights in the order of the legend."""
     by_node = rows.groupby("node")["weight"].first()
-    shares = [f"{name} {by_node[name]:.2f}" for name in nodes if name in by_node.index]
-    return f"weights: {', '.join(shares)}"
+    return f"weights {', '.join(f'{by_node[name]:.2f}' for name in nodes if name in by_node.index)}"
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, nodes: tuple[str, ...]) -> None:

@@ -34,7 +34,8 @@ def write_figures(study: Study, folder: Path) -> list[Path]:
     """Draw every figure below `folder`; one that cannot be drawn leaves a note that says why."""
     written: list[Path] = []
     with style():
-        for variant in _variants(study.of_paper):
+        # a quick start on other data shows those alone
+        for variant in _variants(study.of_paper) if study.of_paper or not study.others else []:
             written += _paper_figures(study, folder, variant)
         for dataset in dict.fromkeys(series.dataset for series in study.others):
             for variant in _variants(study.of(dataset)):

@@ -32,6 +32,11 @@ class Shown(str):
         return shown
 
 
+def make_frame(rows: list[dict]) -> pd.DataFrame:
+    """Frame of finished cells, one "no data" without rows; type object, since pandas would turn `Shown` to text."""
+    return pd.DataFrame(rows or [{"Dataset": NO_DATA}], dtype=object)
+
+
 @dataclass(frozen=True)
 class Table:
     """A finished table: file name without ending, caption, a frame of text and `Shown`, and notes below it."""
@@ -43,9 +48,14 @@ class Table:
 
     def write(self, folder: Path) -> list[Path]:
         """Write CSV (unrounded), Markdown and LaTeX below `folder`."""
-        numbers = self.frame.map(lambda cell: cell.value if isinstance(cell, Shown) else cell)
-        text = self.frame.map(str)
+        cells = self.frame.to_dict("records")
+        numbers = make_frame([{name: _plain(cell) for name, cell in row.items()} for row in cells])
+        text = make_frame([{name: str(cell) for name, cell in row.items()} for row in cells])
         return write_table(numbers, folder, self.name, caption=self.caption, notes=self.notes, display=text)
+
+
+def _plain(cell: object) -> object:
+    return cell.value if isinstance(cell, Shown) else cell
 
 
 def number(value: float | None, digits: int, absent: str = NO_DATA) -> str:

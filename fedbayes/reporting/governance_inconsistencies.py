@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import pandas as pd
 
 from fedbayes.federated.governance import PAPER_NODES, icc_values, target_weights
 from fedbayes.reporting import governance_published as published
-from fedbayes.reporting.governance_format import NO_DATA, Table, caption
+from fedbayes.reporting.governance_format import NO_DATA, Table, caption, make_frame
 from fedbayes.reporting.governance_results import levels_significant
 from fedbayes.reporting.governance_series import READINGS, Series, combined_means, pool_mcnemar
 from fedbayes.reporting.governance_study import Study
@@ -38,7 +37,7 @@ def inconsistencies_table(study: Study) -> Table:
         f"ours ({study.chosen_label}), the two readings side by side, never pooled."
     )
     names = study_datasets(study)
-    return Table("table_inconsistencies", caption(study, words, names), pd.DataFrame(rows))
+    return Table("table_inconsistencies", caption(study, words, names), make_frame(rows))
 
 
 def configuration_splits(total: int = published.CONFIGURATIONS) -> list[tuple[int, int, int]]:

@@ -5,8 +5,6 @@ The per-level macro-F1 values are those that the paper leaves as dashes.
 
 from __future__ import annotations
 
-import pandas as pd
-
 from fedbayes.reporting import governance_published as published
 from fedbayes.reporting.governance_format import (
     NO_DATA,
@@ -15,6 +13,7 @@ from fedbayes.reporting.governance_format import (
     Table,
     caption,
     gap,
+    make_frame,
     number,
     p_value,
     signed,
@@ -40,7 +39,7 @@ def results_table(study: Study, dataset: str) -> Table:
         "'better/worse' counts single configurations significant in favour of A and of B."
     )
     coverage = "; ".join(f"{s.reading}, {s.label}: {s.coverage}" for s in study.of(dataset)) or NO_DATA
-    frame = without_constant(pd.DataFrame(rows), "settings")
+    frame = without_constant(make_frame(rows), "settings")
     name = FILES[paper.results_table]
     return Table(name, caption(study, f"{words} Coverage: {coverage}.", [dataset]), frame)
 

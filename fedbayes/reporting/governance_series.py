@@ -152,12 +152,12 @@ class Series:
         rows = self.runs[(self.runs["proposal"] == proposal) & self.runs["only_first"].notna()]
         return rows.sort_values(CONFIGURATION)
 
-    @property
+    @cached_property
     def configurations(self) -> int:
         """Number of finished configurations (level, seed)."""
         return len(self.runs[CONFIGURATION].drop_duplicates())
 
-    @property
+    @cached_property
     def coverage(self) -> str:
         """How much of the paper's grid of 7 levels and 5 seeds is there, in words."""
         inside = self.at_paper_levels()

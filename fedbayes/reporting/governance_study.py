@@ -79,8 +79,15 @@ class Study:
 
     def chosen(self, dataset: str) -> dict[str, Series]:
         """Series by reading that decide claims about a data set, restricted to the paper's levels."""
-        found = [series for series in self.of(dataset) if series.label == self.chosen_label]
-        return {series.reading: series.at_paper_levels() for series in found}
+        return self._chosen.get(dataset, {})
+
+    @cached_property
+    def _chosen(self) -> dict[str, dict[str, Series]]:
+        found: dict[str, dict[str, Series]] = {}
+        for series in self.series:
+            if series.label == self.chosen_label:
+                found.setdefault(series.dataset, {})[series.reading] = series.at_paper_levels()
+        return found
 
     def title(self, dataset: str) -> str:
         """Name of a data set for readers."""

@@ -15,6 +15,7 @@ from fedbayes.reporting.governance_format import (
     Table,
     caption,
     gap,
+    make_frame,
     number,
     signed,
     without_constant,
@@ -38,7 +39,7 @@ def alignment_table(study: Study) -> Table:
         "as approximate.",
         study_datasets(study),
     )
-    return Table("table_7", words, without_constant(_frame(rows), "settings"))
+    return Table("table_7", words, without_constant(make_frame(rows), "settings"))
 
 
 def summary_table(study: Study) -> Table:
@@ -56,16 +57,12 @@ def summary_table(study: Study) -> Table:
         "rows combine the published means of the three data sets by both rules.",
         study_datasets(study),
     )
-    return Table("table_8", words, without_constant(_frame(rows), "settings"))
+    return Table("table_8", words, without_constant(make_frame(rows), "settings"))
 
 
 def study_datasets(study: Study) -> list[str]:
     """Data sets of the paper that have results here."""
     return [dataset for dataset in published.DATASETS if study.of(dataset)]
-
-
-def _frame(rows: list[dict]) -> pd.DataFrame:
-    return pd.DataFrame(rows) if rows else pd.DataFrame({"Dataset": [NO_DATA]})
 
 
 def alignment_counts(weights: np.ndarray) -> tuple[int, int, int]:

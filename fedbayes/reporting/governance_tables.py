@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedbayes.federated.governance import PAPER_NODES, icc_values, target_weights
 from fedbayes.reporting import governance_published as published
-from fedbayes.reporting.governance_format import NO_DATA, NOT_PRINTED, Table, caption, gap, number
+from fedbayes.reporting.governance_format import NO_DATA, NOT_PRINTED, Table, caption, gap, make_frame, number
 from fedbayes.reporting.governance_results import results_table
 from fedbayes.reporting.governance_series import settings_value
 from fedbayes.reporting.governance_study import Study
@@ -53,7 +53,7 @@ def icc_table(study: Study) -> Table:
             }
         )
     words = "CRISC governance variables and ICC per node, with the target made of it by either rule."
-    return Table("table_1", f"Table I. {words}", pd.DataFrame(rows))
+    return Table("table_1", f"Table I. {words}", make_frame(rows))
 
 
 def datasets_table(study: Study) -> Table:
@@ -80,7 +80,7 @@ def datasets_table(study: Study) -> Table:
             }
         )
     words = caption(study, "Table II. Benchmark data sets.", published.DATASETS)
-    return Table("table_2", words, pd.DataFrame(rows))
+    return Table("table_2", words, make_frame(rows))
 
 
 def parameters_table(study: Study) -> Table:
@@ -99,7 +99,7 @@ def parameters_table(study: Study) -> Table:
         f"{float(settings_value(settings, 'floor', '0.05')):.2f}",
         f"{settings_value(settings, 'max_iterations', '500')} per start",
     ]
-    frame = pd.DataFrame(
+    frame = make_frame(
         [
             {"Parameter": name, "Value": value, "Value published": printed}
             for (name, printed), value in zip(published.PARAMETERS, ours, strict=True)
