@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -162,7 +163,7 @@ def friedman_nemenyi(scores: pd.DataFrame | np.ndarray, alpha: float = 0.05) -> 
     ValueError
         With fewer than two data sets or methods, or missing values.
     """
-    from scipy.stats import chi2, f, rankdata, studentized_range
+    from scipy.stats import chi2, f, rankdata
 
     methods, values = _score_matrix(scores)
     n, k = values.shape
@@ -180,8 +181,7 @@ def friedman_nemenyi(scores: pd.DataFrame | np.ndarray, alpha: float = 0.05) -> 
         room = n * (k - 1) - statistic
         iman = (n - 1) * statistic / room if room > 1e-12 * n * k else np.inf
         iman_p = float(f.sf(iman, k - 1, (k - 1) * (n - 1)))
-    quantile = studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)
-    difference = quantile * np.sqrt(k * (k + 1) / (6 * n))
+    difference = _nemenyi_quantile(alpha, k) * np.sqrt(k * (k + 1) / (6 * n))
     return FriedmanNemenyi(
         methods=methods,
         average_ranks=tuple(map(float, average)),
@@ -193,6 +193,13 @@ def friedman_nemenyi(scores: pd.DataFrame | np.ndarray, alpha: float = 0.05) -> 
         alpha=alpha,
         n_datasets=n,
     )
+
+
+@lru_cache
+def _nemenyi_quantile(alpha: float, methods: int) -> float:
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2))
 
 
 def wilcoxon_holm(scores: pd.DataFrame | np.ndarray) -> pd.DataFrame:

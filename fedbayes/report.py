@@ -106,6 +106,10 @@ def _read_checked(folder: Path) -> tuple[pd.DataFrame, str]:
                 f"{path}, data row {row + 1}: {column} holds {runs[column].iloc[row]!r}, expected a number"
             )
         runs[column] = numbers.astype(float)
+    for column in ("n", "clients") if experiment == "fedande" else ():
+        if runs[column].isna().any():
+            row = int(runs[column].isna().to_numpy().argmax())
+            raise ConfigurationError(f"{path}, data row {row + 1}: column {column} is empty")
     unknown = ~runs["status"].isin(STATUSES)
     if unknown.any():
         row = int(unknown.to_numpy().argmax())

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fedbayes.reporting import fedande_claims, fedande_costs, fedande_figures, fedande_ranks, fedande_tables
 from fedbayes.reporting.fedande_series import build_study, complete_block
+from fedbayes.reporting.figures import SUFFIXES
 from fedbayes.reporting.files import remove_stale
 from fedbayes.store import dataset_facts
 
@@ -73,5 +74,7 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     written += fedande_figures.figure_1(study, block, folder)
     written += fedande_figures.figure_2(study, folder)
     written += fedande_figures.per_dataset_figures(study, folder)
+    others = [path.stem for path in (folder / "figures").glob("figure_other_*.md")]
+    remove_stale(folder / "figures", others, written, SUFFIXES)
     written.append(fedande_claims.write(folder, study, block))
     return written

@@ -46,7 +46,7 @@ def cost_tables(study: Study, folder: Path) -> list[Path]:
             *notes,
         ],
         display=wide(
-            table, study, lambda r: f"{_short(r['fit_seconds'])} / {_short(r['predict_seconds'])}", lead
+            table, study, lambda r: f"{_short(r['fit_seconds'], 2)} / {_short(r['predict_seconds'], 2)}", lead
         ),
     )
     sent = table[table["regime"] == "federated"]
@@ -77,13 +77,13 @@ def cost_tables(study: Study, folder: Path) -> list[Path]:
     return written
 
 
-def _short(value: float) -> str:
-    """Three significant digits without an exponent, a dash for missing."""
+def _short(value: float, significant: int = 3) -> str:
+    """A few significant digits without an exponent, whole numbers in full, a dash for missing."""
     if math.isnan(value):
         return MISSING
-    if value == 0:
-        return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    if value == int(value):
+        return str(int(value))
+    digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 6)}f}"
 
 
@@ -143,24 +143,26 @@ def local_solver_table(study: Study, folder: Path) -> list[Path]:
     chosen = study.variants.get(("discriminative", "local"), "")
     reference = next((solver for solver in solvers if "newton" in solver), chosen)
     keys = ["dataset", "clients", "n"]
+    wide = rows.pivot_table(
+        index=[*keys, *REPEAT], columns="own", values=["accuracy", "iterations", "fit_seconds"]
+    )
     records = []
-    for key, group in rows.groupby(keys, sort=True):
-        here = [solver for solver in solvers if (group["own"] == solver).any()]
+    for key, group in wide.groupby(level=keys, sort=True):
+        here = [solver for solver in solvers if group["accuracy", solver].notna().any()]
         if reference not in here or len(here) < 2:
             continue
-        common = group.groupby(REPEAT)["own"].transform("nunique") == len(here)
-        means = group[common].groupby("own")[["accuracy", "iterations", "fit_seconds"]].mean()
-        base = group[common & (group["own"] == reference)]
-        for solver in sorted(means.index, key=lambda s: (s != reference, s)):
+        common = group[group["accuracy"][here].notna().all(axis=1)]
+        means = common.mean()
+        for solver in sorted(here, key=lambda s: (s != reference, s)):
             records.append(
                 dict(zip(keys, key, strict=True))
                 | {
-                    "solver": solver or f"lbfgs, {15000} iterations at most",
-                    "accuracy": means.loc[solver, "accuracy"],
-                    "difference": means.loc[solver, "accuracy"] - means.loc[reference, "accuracy"],
-                    "iterations": means.loc[solver, "iterations"],
-                    "fit_seconds": means.loc[solver, "fit_seconds"],
-                    "repeats": len(base),
+                    "solver": solver or "lbfgs, at most 15000 iterations",
+                    "accuracy": means["accuracy", solver],
+                    "difference": means["accuracy", solver] - means["accuracy", reference],
+                    "iterations": means.get(("iterations", solver), math.nan),
+                    "fit_seconds": means.get(("fit_seconds", solver), math.nan),
+                    "repeats": len(common),
                 }
             )
     if not records:
@@ -193,10 +195,8 @@ def privacy_tables(study: Study, folder: Path) -> list[Path]:
         return []
     table = sort_cells(summarise(rows, "accuracy", [*CELL, "epsilon"]), study.datasets)
     table["model"] = [model_name("generative", n) for n in table["n"]]
-    table["sensitivity"] = [
-        _sensitivity(n, rows[rows["dataset"] == d]["attributes"].max())
-        for d, n in zip(table["dataset"], table["n"], strict=True)
-    ]
+    attributes = table["dataset"].map(rows.groupby("dataset")["attributes"].max())
+    table["sensitivity"] = [_sensitivity(n, d) for n, d in zip(table["n"], attributes, strict=True)]
     epsilons = sorted(table["epsilon"].unique())
     lines = []
     for (dataset, clients, model), group in table.groupby(["dataset", "clients", "model"], sort=False):

@@ -20,7 +20,7 @@ from fedbayes.reporting.figures import (
     say_empty,
     style,
 )
-from fedbayes.reporting.partial import partial_note
+from fedbayes.reporting.partial import is_partial, partial_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def draw_curves(axes: Axes, table: pd.DataFrame, clients: list[int], *, hollow: 
         )
         width = line["half_width"].fillna(0.0)
         axes.fill_between(
-            x, line["mean"] - width, line["mean"] + width, color=colour, alpha=0.13, linewidth=0
+            x, line["mean"] - width, line["mean"] + width, color=colour, alpha=0.18, linewidth=0
         )
 
 
@@ -75,18 +75,33 @@ def legend(figure: Figure, table: pd.DataFrame, *, regimes: bool = False) -> Non
     """Legend below the panels: colour and marker are the order, dashes the learner, hollow markers local."""
     from matplotlib.lines import Line2D
 
-    handles = []
+    rows = []
     for learner in LEARNERS:
-        for n in sorted(table.loc[table["learner"] == learner, "n"].unique()):
-            style_of = {"color": PALETTE[int(n) % len(PALETTE)], "marker": MARKERS[int(n) % len(MARKERS)]}
-            handles.append(
-                Line2D([], [], linestyle=DASHES[learner], label=model_name(learner, n), **style_of)
-            )
+        orders = sorted(table.loc[table["learner"] == learner, "n"].unique())
+        looks = [
+            {"color": PALETTE[int(n) % len(PALETTE)], "marker": MARKERS[int(n) % len(MARKERS)]}
+            for n in orders
+        ]
+        rows.append(
+            [
+                Line2D([], [], linestyle=DASHES[learner], label=model_name(learner, n), **look)
+                for n, look in zip(orders, looks, strict=True)
+            ]
+        )
     if regimes:
-        for regime, face in (("local", "white"), ("federated", "#555555")):
-            look = {"color": "#555555", "marker": "o", "markerfacecolor": face}
-            handles.append(Line2D([], [], linewidth=0.9 if regime == "local" else 1.3, label=regime, **look))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8), handlelength=3.0)
+        for row, (regime, face, width) in zip(
+            rows, (("local", "white", 0.9), ("federated", "#555555", 1.3)), strict=True
+        ):
+            look = {"color": "#555555", "marker": "o", "markerfacecolor": face, "linewidth": width}
+            row.append(Line2D([], [], label=regime, **look))
+    handles = [handle for row in rows for handle in row]
+    columns = len(handles)
+    if columns > 6:  # two lines, generative above discriminative; a legend is filled column by column
+        columns = max(len(row) for row in rows)
+        blank = Line2D([], [], linestyle="", label=" ")
+        padded = [row + [blank] * (columns - len(row)) for row in rows]
+        handles = [handle for pair in zip(*padded, strict=True) for handle in pair]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.0)
 
 
 def figure_1(study: Study, block: Block, folder: Path) -> list[Path]:
@@ -111,11 +126,13 @@ def figure_1(study: Study, block: Block, folder: Path) -> list[Path]:
         legend(figure, table)
         partial = partial_note(block.datasets, study.facts)
         if partial.startswith("Partial"):
-            figure.suptitle("partial data", fontsize=8.5)
+            names = [name for name in block.datasets if is_partial(name, study.facts)]
+            figure.suptitle(f"with partial data of {', '.join(names)}", fontsize=8.5)
         caption = _caption(
             "Figure 1. Mean test accuracy for generative (solid lines) and discriminative (dashed lines) models in "
             "client-local (left) and federated (right) settings.",
-            "Bands: 95 % t intervals of the mean over these data sets, from the spread over folds x seeds.",
+            "Bands: 95 % t intervals of the mean over these data sets, from the spread over folds x seeds (a data set "
+            "with a single repeat is given the mean variance of the others).",
             block.note(),
             _noise(study),
             study.caption(),

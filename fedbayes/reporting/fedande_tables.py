@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,20 +128,20 @@ def sort_cells(table: pd.DataFrame, datasets: list[str]) -> pd.DataFrame:
 
 
 def wide(
-    table: pd.DataFrame, study: Study, show: Callable[[pd.Series], str], lead: list[str]
+    table: pd.DataFrame, study: Study, show: Callable[[Mapping[str, Any]], str], lead: list[str]
 ) -> pd.DataFrame:
     """One line per `lead` (data set, clients, regime), one column per model, cells made by `show`."""
     models = table[["learner", "n", "model"]].drop_duplicates()
     models = sort_cells(models, [])
-    lines = []
-    for key, group in table.groupby(lead, sort=False):
-        cells = {row["model"]: show(row) for _, row in group.iterrows()}
-        line = dict(zip(lead, key if isinstance(key, tuple) else (key,), strict=True))
-        if "dataset" in line:
-            line["dataset"] = title(study, line["dataset"])
-        lines.append(line | {model: cells.get(model, MISSING) for model in models["model"]})
+    lines: dict[tuple, dict[str, Any]] = {}
+    for row in table.to_dict("records"):
+        key = tuple(row[column] for column in lead)
+        line = lines.setdefault(key, dict.fromkeys([*lead, *models["model"]], MISSING))
+        line |= {column: row[column] for column in lead} | {row["model"]: show(row)}
+        if "dataset" in lead:
+            line["dataset"] = title(study, row["dataset"])
     names = {"dataset": "Data set", "clients": "C", "regime": "Regime"}
-    return pd.DataFrame(lines, columns=[*lead, *models["model"]]).rename(columns=names)
+    return pd.DataFrame(list(lines.values()), columns=[*lead, *models["model"]]).rename(columns=names)
 
 
 def metric_table(study: Study, metric: str, folder: Path) -> list[Path]:
@@ -148,7 +149,7 @@ def metric_table(study: Study, metric: str, folder: Path) -> list[Path]:
     table = cell_table(study, metric)
     usual = table["done"].max()
 
-    def show(row: pd.Series) -> str:
+    def show(row: Mapping[str, Any]) -> str:
         if not row["done"]:
             return row["status"]
         count = f" ({row['done']})" if row["done"] != usual else ""
@@ -219,15 +220,19 @@ def pool(block: Block, metric: str) -> pd.DataFrame:
 
 
 def half_width(sds: np.ndarray, counts: np.ndarray) -> float:
-    """Half width of the 95 % interval of a mean of means; NaN when any of them has a single repeat."""
+    """Half width of the 95 % interval of a mean of means, each with its standard deviation and count.
+
+    A mean of a single repeat is given the mean variance of the others; NaN when all are of single repeats.
+    """
     sds, counts = np.asarray(sds, dtype=float), np.asarray(counts, dtype=float)
-    if (counts < 2).any():
+    several = counts > 1
+    if not several.any():
         return math.nan
-    variances = sds**2 / counts
+    variances = np.where(several, sds**2, (sds[several] ** 2).mean()) / counts
     total = variances.sum()
     if total == 0:
         return 0.0
-    freedom = total**2 / (variances**2 / (counts - 1)).sum()
+    freedom = total**2 / (variances**2 / np.maximum(counts - 1, 1)).sum()
     return float(stdtrit(freedom, 0.975) * math.sqrt(total) / len(sds))
 
 

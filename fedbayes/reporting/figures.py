@@ -84,6 +84,8 @@ def save_figure(figure: Figure, folder: Path, name: str, caption: str) -> list[P
     Equal data give equal bytes: neither file holds a date.
     """
     stem = Path(folder) / "figures" / name
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # what has been laid out once need not be again for the second file
     written = []
     for suffix, metadata in (
         (".png", {"Software": None}),

@@ -48,7 +48,8 @@ def escape_latex(text: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """Text that stays inside one cell of a Markdown table."""
-    return " ".join(str(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
+    plain = " ".join(str(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
+    return re.sub(r"<(?=[A-Za-z/!])", r"\\<", plain)  # would be taken for an HTML tag
 
 
 def format_number(value: object, digits: int = 4) -> str:
@@ -104,6 +105,7 @@ def to_latex(
     across = rf"\multicolumn{{{len(frame.columns)}}}{{p{{0.95\linewidth}}}}"
     below = [rf"{across}{{\footnotesize {escape_latex(note)}}}{row_end}" for note in notes if note]
     lines = [
+        r"{\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{longtable}}{{{alignment}}}",
         *title,
         r"\toprule",
@@ -113,7 +115,7 @@ def to_latex(
         *body,
         r"\bottomrule",
         *below,
-        r"\end{longtable}",
+        r"\end{longtable}}",
     ]
     return "\n".join(lines) + "\n"
 

@@ -9,11 +9,36 @@ import pytest
 
 from fedbayes.reporting.fedande_published import TABLE_1
 
-COLUMNS = (
-    "cell,dataset,rows,attributes,classes,clients,partition,n,learner,regime,protocol,epsilon,seed,fold,settings,"
-    "status,accuracy,macro_f1,log_loss,accuracy_client_std,parameters,bytes_up,bytes_down,rounds,iterations,"
-    "fit_seconds,predict_seconds,message"
-).split(",")
+COLUMNS = [
+    "cell",
+    "dataset",
+    "rows",
+    "attributes",
+    "classes",
+    "clients",
+    "partition",
+    "n",
+    "learner",
+    "regime",
+    "protocol",
+    "epsilon",
+    "seed",
+    "fold",
+    "settings",
+    "status",
+    "accuracy",
+    "macro_f1",
+    "log_loss",
+    "accuracy_client_std",
+    "parameters",
+    "bytes_up",
+    "bytes_down",
+    "rounds",
+    "iterations",
+    "fit_seconds",
+    "predict_seconds",
+    "message",
+]
 
 
 def make_runs(

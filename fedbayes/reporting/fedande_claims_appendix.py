@@ -1,4 +1,4 @@
-"""Claims of the FedAnDE paper about single data sets: the Kr-vs-K case study and Appendix 0.A."""
+"""Claims of Appendix 0.A of the FedAnDE paper."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fedbayes.reporting import fedande_published as published
 from fedbayes.reporting.claims import NOT, NOT_TESTABLE, PARTLY, REPRODUCED, Claim
 from fedbayes.reporting.fedande_evidence import (
     GENERAL,
+    RELEASED_NOTE,
     Evidence,
     both,
     collect,
@@ -22,154 +23,10 @@ from fedbayes.reporting.fedande_evidence import (
     share_claim,
 )
 
-CASE = "kr-vs-k"
-RELEASED = "The released code adds noise of scale 1/ε, not Δ/ε, at all clients but one; the paper's curves show that."
-
-
-def kr_vs_k(evidence: Evidence) -> list[Claim]:
-    """Claims of the case study."""
-    section = "4.1, Kr-vs-K"
-    few, many = (evidence.clients[0], evidence.clients[-1]) if evidence.clients else (0, 0)
-    orders = evidence.orders
-    growing = [
-        evidence.difference(
-            [("federated", learner, high, c), ("local", learner, low, c)],
-            [("local", learner, high, c), ("federated", learner, low, c)],
-        )
-        for learner in ("generative", "discriminative")
-        for low, high in evidence.steps
-        for c in evidence.clients
-    ]
-    falls = [
-        evidence.difference([("federated", "generative", n, few)], [("federated", "generative", n, many)])
-        for n in orders
-    ]
-    only = {"needed": 1}
-    return [
-        share_claim(
-            section,
-            "A2DE consistently outperforms A1DE, which in turn outperforms NB",
-            "Order n + 1 above order n, cells of C x step x learner x regime",
-            collect(order_steps(evidence), [CASE]),
-            RELEASED,
-            **only,
-        ),
-        share_claim(
-            section,
-            "Federated training provides large improvements over client-local baselines across all values of n",
-            "Federated at least 5 points above local, cells of C x n x learner",
-            collect(regime_pairs(evidence), [CASE]),
-            margin=0.05,
-            **only,
-        ),
-        share_claim(
-            section,
-            "the gains are larger for more complex models",
-            "Federated minus local larger at order n + 1 than at n, cells of C x step x learner",
-            collect(growing, [CASE]),
-            **only,
-        ),
-        share_claim(
-            section,
-            "the generative variants show a clear drop as the number of clients increases",
-            f"Federated generative accuracy falls by more than 2 points from C = {few} to C = {many}, cells of n",
-            collect(falls if few != many else [], [CASE]),
-            RELEASED,
-            margin=0.02,
-            **only,
-        ),
-        _below_nb(evidence, section),
-        _sharp_drop(evidence, section),
-        _best_on_case(evidence, section),
-    ]
-
-
-def _levels(evidence: Evidence, learner: str, n: int) -> dict[int, float]:
-    levels = {c: evidence.level(("federated", learner, n, c), CASE) for c in evidence.clients}
-    return {c: level for c, level in levels.items() if not np.isnan(level)}
-
-
-def _spell(levels: dict[int, float]) -> str:
-    return ", ".join(f"{c}: {level:.3f}" for c, level in levels.items())
-
-
-def _below_nb(evidence: Evidence, section: str) -> Claim:
-    a1de, nb = _levels(evidence, "generative", 1), _levels(evidence, "generative", 0)
-    shared = [c for c in a1de if c in nb]
-    if len(shared) < 2:
-        verdict, numbers = NOT_TESTABLE, "needs NB and A1DE at two numbers of clients or more"
-    else:
-        above, below = a1de[shared[0]] > nb[shared[0]], a1de[shared[-1]] < nb[shared[-1]]
-        verdict = REPRODUCED if above and below else PARTLY if below else NOT
-        numbers = f"A1DE at C = {_spell(a1de)}; NB at C = {_spell(nb)}"
-    return Claim(
-        section,
-        "A1DE eventually performs worse than NB",
-        "Federated generative A1DE above NB at the smallest C and below it at the largest: reproduced; below at the "
-        "largest only: partly.",
-        numbers,
-        verdict,
-        RELEASED,
-    )
-
-
-def _sharp_drop(evidence: Evidence, section: str) -> Claim:
-    levels = _levels(evidence, "generative", 2)
-    early = [c for c in levels if c < 20]
-    late = [c for c in levels if c >= 20]
-    if not early or not late:
-        verdict, numbers = NOT_TESTABLE, "needs A2DE at a C below 20 and at one from 20"
-    else:
-        before, start = levels[early[-1]], levels[early[0]]
-        fall, fall_before = before - min(levels[c] for c in late), start - before
-        sharp = fall > 0.1
-        verdict = REPRODUCED if sharp and fall > 2 * fall_before else PARTLY if sharp else NOT
-        numbers = f"A2DE at C = {_spell(levels)}: falls by {points(fall)[1:]} after C = {early[-1]}"
-    return Claim(
-        section,
-        "A2DE suffers a sharp drop from 20 clients",
-        "Federated generative A2DE loses more than 10 points after the last C below 20, and more than twice what it "
-        "lost before: reproduced; the first alone: partly.",
-        numbers,
-        verdict,
-        RELEASED,
-    )
-
-
-def _best_on_case(evidence: Evidence, section: str) -> Claim:
-    target = "discriminative", 2
-    firsts, cells = 0, []
-    for c in evidence.clients:
-        levels = {
-            (regime, learner, n): evidence.level((regime, learner, n, c), CASE)
-            for regime in ("local", "federated")
-            for learner in ("generative", "discriminative")
-            for n in evidence.orders
-        }
-        levels = {series: level for series, level in levels.items() if not np.isnan(level)}
-        if ("federated", *target) in levels:
-            best = max(levels, key=levels.get)
-            firsts += best == ("federated", *target)
-            cells.append(
-                f"{c}: {levels['federated', *target]:.3f} (best {best[0]} {best[1]} n={best[2]} {levels[best]:.3f})"
-            )
-    verdict = NOT_TESTABLE
-    if cells:
-        verdict = REPRODUCED if firsts == len(cells) else PARTLY if 2 * firsts >= len(cells) else NOT
-    return Claim(
-        section,
-        "the discriminative models remain more robust, with A2DE^w again achieving the best results",
-        "Federated A2DEʷ the best of all series. Reproduced: at every C; partly: at half of them or more.",
-        f"first at {firsts} of {len(cells)} values of C; {'; '.join(cells)}"
-        if cells
-        else "no finished A2DEʷ rows",
-        verdict,
-    )
-
 
 def appendix(evidence: Evidence) -> list[Claim]:
     """Claims of Appendix 0.A."""
-    few, many = (evidence.clients[0], evidence.clients[-1]) if evidence.clients else (0, 0)
+    few, many = evidence.ends
     grows = few != many
     section = "0.A"
     widening = [
@@ -205,7 +62,7 @@ def appendix(evidence: Evidence) -> list[Claim]:
         ),
         share_claim(
             f"{section}, discriminative versus generative",
-            "FedAnDE consistently matches or surpasses generative models",
+            "FedAnDE [...] consistently matches or surpasses generative models",
             "Federated discriminative at most 1 point below federated generative, cells of data set x C x n",
             collect(learner_pairs(evidence, ["federated"])),
             margin=-0.01,
@@ -329,7 +186,7 @@ def _vote(evidence: Evidence, section: str) -> Claim:
         )
     return Claim(
         f"{section}, dependency order",
-        "House Votes 84: increasing n improves accuracy in the generative models, but has a limited or inconsistent "
+        "In cases like House Votes 84, increasing n improves accuracy in the generative models, but has a limited or inconsistent "
         "effect in the discriminative ones",
         "Steps of n, cells of C x step x regime: generative positive in at least 75 % and on average; discriminative "
         "positive in less than 90 % or by less than 1 point on average. Reproduced: both; partly: one.",
@@ -373,7 +230,7 @@ def _peaks(evidence: Evidence, section: str) -> list[Claim]:
             "non-convex trade-off in accuracy, often peaking at intermediate values of C",
             "Best C of the federated generative model is neither the smallest nor the largest, cells of data set x n",
             collect(leads),
-            RELEASED,
+            RELEASED_NOTE,
             reproduced=0.5,
             partly=0.25,
             mean=False,
@@ -383,7 +240,7 @@ def _peaks(evidence: Evidence, section: str) -> list[Claim]:
             "This pattern is especially pronounced in datasets like Connect-4",
             "On Connect-4 the best inner C is more than 1 point above both ends, cells of n",
             collect(leads, ["connect-4"]),
-            RELEASED,
+            RELEASED_NOTE,
             margin=0.01,
             reproduced=0.6,
             partly=0.3,
