@@ -49,7 +49,7 @@ class FederatedDiscriminative:
         self._weights, iterations, evaluations = [], [], []
         for parents in self.structures:
             structure = make_structure(parents, cardinalities, n_classes)
-            result = federate(prepare_clients(rows, structure), structure, rounds, local_steps)
+            result = federate(prepare_clients(rows, structure), rounds, local_steps)
             for store, part in zip((self._weights, iterations, evaluations), result, strict=True):
                 store.append(part)
         self.iterations, self.evaluations = np.array(iterations), np.array(evaluations)

@@ -61,7 +61,7 @@ class WeightedAnDEClassifier(CategoricalClassifier):
         self._order, self._weights, self.n_iter_ = self.n, [], 0
         for parents in itertools.combinations(range(X.shape[1]), self.n):
             structure = make_structure(parents, self.cardinalities_, len(self.classes_))
-            weights, iterations, _ = train_locally(prepare_clients(self._rows, structure), structure, limit)
+            weights, iterations, _ = train_locally(prepare_clients(self._rows, structure), limit)
             self._weights.append(weights)
             self.n_iter_ = max(self.n_iter_, int(iterations[0]))
 

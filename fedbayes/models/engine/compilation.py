@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from numba import njit
+from numba.core.ccallback import CFunc
+from numba.core.typing import Signature
 
 
 def compiled(function: Callable | None = None, **options) -> Callable:
@@ -29,6 +31,27 @@ def compiled(function: Callable | None = None, **options) -> Callable:
 
 
 @functools.cache
+def compiled_address(function: Callable, signature: Signature) -> int:
+    """Compile for one signature and return the address of the code, as :func:`numba.cfunc` does.
+
+    Callers that reach a function by address do not contain it: they are compiled once, not again for every
+    number of lanes.
+    """
+    code = CFunc(function, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
+    try:
+        code.enable_caching()
+    except RuntimeError:
+        _warn_once()
+    _stamp(code, function)
+    code.compile()
+    _kept.append(code)
+    return code.address
+
+
+_kept: list[CFunc] = []  # code lives as long as its object
+
+
+@functools.cache
 def _warn_once() -> None:
     warnings.warn(
         "no folder to keep compiled code in: the engine is compiled anew in every process (some 20 s); "
@@ -38,9 +61,9 @@ def _warn_once() -> None:
     )
 
 
-def _stamp(dispatcher, function: Callable) -> None:
+def _stamp(compilation, function: Callable) -> None:
     """Make the cache depend on all sources that are inlined; numba by itself looks at one file only."""
-    index = getattr(getattr(dispatcher, "_cache", None), "_index_file", None)
+    index = getattr(getattr(compilation, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = _digest(function.__module__)
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from fedbayes.models.categorical_input import in_domain
 from fedbayes.models.engine import posteriors
-from fedbayes.models.engine.clients import TrainingRows, client_view, prepare_clients
+from fedbayes.models.engine.clients import Clients, TrainingRows, prepare_clients
 from fedbayes.models.engine.generative import known_cells
 from fedbayes.models.engine.layout import make_structure
 from fedbayes.models.engine.scoring import prepare_rows, sort_rows
-from fedbayes.models.engine.training import federate, local_slice, local_weight_count, train_locally
+from fedbayes.models.engine.training import federate, local_bounds, train_locally
 
 _CHUNK = 32  # structures whose posteriors are added up together: the same sums for any number of threads
 
@@ -173,10 +173,10 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
     sorted_test = clock() - begin
     for index, variant in enumerate(variants):
         begin = clock()
-        kind, weights, iterations, evaluations = _train(clients, structure, variant)
+        kind, weights, iterations, evaluations = _train(clients, variant)
         trained = clock()
         posteriors.add_client_posteriors(
-            clients, structure, structure, kind, weights, rows.smoothing, test, cells, starts, order,
+            clients, structure, kind, weights, test, cells, starts, order,
             sums[index],
         )  # fmt: skip
         scored = clock()
@@ -188,16 +188,16 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
         )
 
 
-def _train(clients, structure, variant):
+def _train(clients, variant):
     """Kind of weights, weights, iterations and evaluations of all clients together."""
     if variant.kind == "generative":
         return posteriors.UNWEIGHTED, np.ones(0), 0, 0
     if variant.kind == "federated":
-        weights, iterations, evaluations = federate(clients, structure, variant.rounds, variant.local_steps)
+        weights, iterations, evaluations = federate(clients, variant.rounds, variant.local_steps)
         return posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum()
     if variant.solver == "newton":
-        return posteriors.LOCAL, *train_by_newton(clients, structure), 0
-    weights, iterations, evaluations = train_locally(clients, structure, variant.max_iterations)
+        return posteriors.LOCAL, *train_by_newton(clients), 0
+    weights, iterations, evaluations = train_locally(clients, variant.max_iterations)
     return posteriors.LOCAL, weights, iterations.sum(), evaluations.sum()
 
 
@@ -246,22 +246,20 @@ def average_posteriors(
         clients = prepare_clients(rows, structure)
         cells, starts, order = sort_rows(test, scored)
         known = known_cells(cells, structure) if unseen else cells
-        posteriors.add_client_posteriors(
-            clients, structure, scored, kind, flat, rows.smoothing, test, known, starts, order, out
-        )
+        posteriors.add_client_posteriors(clients, scored, kind, flat, test, known, starts, order, out)
     return out / math.comb(d, n)
 
 
-def train_by_newton(clients, structure) -> tuple[np.ndarray, int]:
-    """Each client's own optimum by Newton's method; see :mod:`fedbayes.models.engine.newton`."""
+def train_by_newton(clients: Clients) -> tuple[np.ndarray, int]:
+    """Each client's own optimum by Newton's method: weights and iterations of all clients together."""
     from fedbayes.models.engine import newton
 
-    weights = np.ones(local_weight_count(clients, structure))
-    total = 0
-    for c in range(len(clients.groups)):
-        sorted_rows, tables = client_view(clients, c)
-        if len(sorted_rows.y):
-            place = local_slice(clients, structure, c)
-            weights[place], iterations, _ = newton.solve(sorted_rows, tables, structure)
-            total += iterations
+    bounds = local_bounds(clients)
+    weights, total = np.ones(bounds[-1]), 0
+    for c in range(len(clients)):
+        rows, tables = clients.view(c)
+        if len(rows.y):
+            own, iterations, _ = newton.solve(rows, tables, clients.structure)
+            weights[bounds[c] : bounds[c + 1]] = own
+            total += int(iterations)
     return weights, total

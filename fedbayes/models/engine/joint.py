@@ -9,6 +9,24 @@ import numpy as np
 
 from fedbayes.models.engine import vector_arithmetic as va
 from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.problem import (
+    ATTRIBUTES,
+    CARDINALITIES,
+    CELLS,
+    ENTRIES,
+    GROUP_ENTRIES,
+    GROUP_MEMBERS,
+    GROUPED,
+    GROUPS,
+    LABELS,
+    OFFSETS,
+    PARENT,
+    PRIOR,
+    SCRATCH,
+    STARTS,
+    THETA,
+    VALUES,
+)
 from fedbayes.models.engine.softmax import BLOCK, softmax_residuals
 
 
@@ -75,26 +93,19 @@ def _take_apart(lanes, slope, table, offsets, cardinalities, first, last, sums, 
         va.assign(lanes, va.advance(slope, j * width), accumulator)
 
 
-@compiled
-def evaluate_joint(
-    lanes, weights, gradient, starts, grouped, y, prior, parent, theta, offsets, cardinalities, members,
-    entries, scratch,
-):  # fmt: skip
-    """Negative conditional log-likelihood of one client and its gradient.
+def evaluate_joint(problem, weight, slope, lanes):
+    """Negative conditional log-likelihood of one client; writes its gradient to ``slope``.
 
-    Parameters
-    ----------
-    grouped : ndarray (rows, groups) uint16
-        From :func:`group_codes`.
-    members, entries : ndarray (groups + 1,) int64
-        First attribute and first table entry of each group.
-    scratch : ndarray (2 * entries[groups] + largest cardinality, V)
-        Working space.
-
-    The other parameters are those of :func:`fedbayes.models.engine.span.evaluate_span`.
+    The parameters are those of :func:`fedbayes.models.engine.span.evaluate_span`; the working space holds
+    twice the entries of all groups' tables and the values of one attribute, each V numbers.
     """
-    width, q, groups = len(lanes), cardinalities.shape[0], grouped.shape[1]
-    occupied, values, size = parent.shape[0], theta.shape[1], entries[grouped.shape[1]]
+    width, q, values, occupied = len(lanes), problem[ATTRIBUTES], problem[VALUES], problem[CELLS]
+    groups, size = problem[GROUPS], problem[ENTRIES]
+    starts, code, label = va.int64s(problem[STARTS]), va.uint16s(problem[GROUPED]), va.int32s(problem[LABELS])
+    log_prior, log_parent = va.float64s(problem[PRIOR]), va.float64s(problem[PARENT])
+    log_theta, sums = va.float64s(problem[THETA]), va.float64s(problem[SCRATCH])
+    offsets, cardinalities = va.int64s(problem[OFFSETS]), va.int64s(problem[CARDINALITIES])
+    members, entries = va.int64s(problem[GROUP_MEMBERS]), va.int64s(problem[GROUP_ENTRIES])
     objective = 0.0
     scores = va.stack(lanes, 64, 8)
     accumulator = va.stack(lanes, 1, 0)
@@ -102,9 +113,6 @@ def evaluate_joint(
     base = va.stack(lanes, 1, 0)
     for i in range(BLOCK * width + 8):
         scores[i] = 0.0
-    code, label, weight, slope = va.pointer(grouped), va.pointer(y), va.pointer(weights), va.pointer(gradient)
-    log_prior, log_parent, log_theta = va.pointer(prior), va.pointer(parent), va.pointer(theta)
-    sums = va.pointer(scratch)
     histogram = va.advance(sums, size * width)
     spare = va.advance(histogram, size * width)
     va.fill(lanes, slope, 0.0)

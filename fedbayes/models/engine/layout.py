@@ -123,6 +123,11 @@ def cell_index(X: np.ndarray, parents, cardinalities) -> np.ndarray:
     return _cell_index(np.asarray(X), parents, np.asarray(cardinalities, np.int64)[parents])
 
 
+def cells_of(X: np.ndarray, structure: Structure) -> np.ndarray:
+    """Cell of each row on a structure; see :func:`cell_index`."""
+    return _cell_index(np.asarray(X), np.asarray(structure.parents, np.int64), structure.parent_cardinalities)
+
+
 @dataclass(frozen=True)
 class SortedRows:
     """One client's rows ordered by cell, original order kept within a cell.
@@ -135,7 +140,7 @@ class SortedRows:
         First row of each occupied cell; the last entry is the number of rows.
     order : ndarray (rows,) int64
         Original index of each sorted row.
-    codes : ndarray (rows, q) uint16 (int32 where the values are more than 65,535)
+    codes : ndarray (rows, q) int32
         ``offsets[j]`` + value of attribute j.
     y : ndarray (rows,) int32
         Classes.
@@ -183,11 +188,6 @@ def gather_codes(X, order, others, offsets, codes):
             codes[i, j] = offsets[j] + X[order[i], others[j]]
 
 
-def code_type(structure: Structure) -> type:
-    """Return the integer type that holds every code of the structure."""
-    return np.uint16 if structure.values < 2**16 else np.int32
-
-
 def sort_rows(X: np.ndarray, y: np.ndarray, structure: Structure) -> SortedRows:
     """Sort one client's rows by their cell.
 
@@ -201,9 +201,8 @@ def sort_rows(X: np.ndarray, y: np.ndarray, structure: Structure) -> SortedRows:
         The structure.
     """
     X, y = np.asarray(X), np.asarray(y, np.int32)
-    cell = _cell_index(X, np.asarray(structure.parents, np.int64), structure.parent_cardinalities)
-    cells, starts, order = sort_by_cell(cell, structure.cells)
-    codes = np.empty((len(order), len(structure.others)), code_type(structure))
+    cells, starts, order = sort_by_cell(cells_of(X, structure), structure.cells)
+    codes = np.empty((len(order), len(structure.others)), np.int32)
     gather_codes(X, order, structure.others, structure.offsets, codes)
     return SortedRows(cells, starts, order, codes, y[order])
 
@@ -229,42 +228,48 @@ class LogTables:
 
 @compiled
 def fill_log_tables(
-    starts, codes, y, cardinalities, n_cells, n_classes, smoothing, log_counts, prior, parent, theta
-):
-    """Count the sorted rows and turn the counts into logarithms, in place of the three tables.
+    first_row, first_cell, starts, codes, y, cardinalities, n_cells, n_classes, smoothing, log_counts,
+    prior, unseen_parent, parent, theta,
+):  # fmt: skip
+    """Count the sorted rows of C clients and turn the counts into logarithms, in place of the tables.
 
-    ``log_counts[i]`` holds log(i + smoothing): most entries are looked up, few are computed.
+    Client c owns the rows and occupied cells from ``first_row[c]`` and ``first_cell[c]`` on; ``starts`` holds
+    the first row of each of its cells, counted within the client, and then its number of rows.
+    ``log_counts[i]`` holds log(i + smoothing): most entries are looked up, few are computed. Besides the
+    tables of :class:`LogTables` for all clients, ``unseen_parent`` (C, V) gets log P(cell | y) of a cell
+    without rows.
     """
-    rows, occupied, width = y.shape[0], parent.shape[0], prior.shape[0]
-    class_count = np.zeros(width)
+    width = prior.shape[1]
     theta[:] = 0.0
     parent[:] = 0.0
-    for k in range(occupied):
-        for i in range(starts[k], starts[k + 1]):
-            parent[k, y[i]] += 1.0
-            for j in range(codes.shape[1]):
-                theta[k, codes[i, j], y[i]] += 1.0
-        for c in range(n_classes):
-            class_count[c] += parent[k, c]
-    for c in range(width):
-        prior[c] = PAD_PRIOR
-    total = log(rows + smoothing * n_classes)
-    for c in range(n_classes):
-        prior[c] = log_counts[np.int64(class_count[c])] - total
-    normaliser = np.empty(width)
-    for k in range(occupied):
-        value = 0
-        for j in range(cardinalities.shape[0]):
-            for c in range(n_classes):
-                normaliser[c] = log(parent[k, c] + smoothing * cardinalities[j])
-            for _ in range(cardinalities[j]):
-                for c in range(n_classes):
-                    theta[k, value, c] = log_counts[np.int64(theta[k, value, c])] - normaliser[c]
-                value += 1
-    for c in range(n_classes):
-        normaliser[c] = log(class_count[c] + smoothing * n_cells)
-        for k in range(occupied):
-            parent[k, c] = log_counts[np.int64(parent[k, c])] - normaliser[c]
+    unseen_parent[:] = 0.0
+    prior[:] = PAD_PRIOR
+    normaliser = np.zeros(width)
+    for c in range(prior.shape[0]):
+        low, rows = first_row[c], first_row[c + 1] - first_row[c]
+        class_count = np.zeros(width)
+        for k in range(first_cell[c], first_cell[c + 1]):
+            for i in range(low + starts[k + c], low + starts[k + c + 1]):
+                parent[k, y[i]] += 1.0
+                for j in range(codes.shape[1]):
+                    theta[k, codes[i, j], y[i]] += 1.0
+            value = 0
+            for j in range(cardinalities.shape[0]):
+                for v in range(n_classes):
+                    normaliser[v] = log(parent[k, v] + smoothing * cardinalities[j])
+                for _ in range(cardinalities[j]):
+                    for v in range(n_classes):
+                        theta[k, value, v] = log_counts[np.int64(theta[k, value, v])] - normaliser[v]
+                    value += 1
+            for v in range(n_classes):
+                class_count[v] += parent[k, v]
+        total = log(rows + smoothing * n_classes)
+        for v in range(n_classes):
+            prior[c, v] = log_counts[np.int64(class_count[v])] - total
+            normaliser[v] = log(class_count[v] + smoothing * n_cells)
+            unseen_parent[c, v] = log_counts[0] - normaliser[v]
+            for k in range(first_cell[c], first_cell[c + 1]):
+                parent[k, v] = log_counts[np.int64(parent[k, v])] - normaliser[v]
 
 
 @compiled
@@ -288,20 +293,13 @@ def log_tables(sorted_rows: SortedRows, structure: Structure, smoothing: float) 
     smoothing : float
         Added to every count; positive.
     """
-    occupied, width = len(sorted_rows.cells), structure.lanes
-    prior, parent = np.empty(width), np.empty((occupied, width))
+    occupied, width, rows = len(sorted_rows.cells), structure.lanes, len(sorted_rows.y)
+    prior, unseen, parent = np.empty((1, width)), np.empty((1, width)), np.empty((occupied, width))
     theta = np.empty((occupied, structure.values, width))
+    smoothing = float(smoothing)
     fill_log_tables(
-        sorted_rows.starts,
-        sorted_rows.codes,
-        sorted_rows.y,
-        structure.cardinalities,
-        structure.cells,
-        structure.classes,
-        float(smoothing),
-        log_of_counts(len(sorted_rows.y), float(smoothing)),
-        prior,
-        parent,
-        theta,
-    )
-    return LogTables(prior, parent, theta)
+        np.array([0, rows]), np.array([0, occupied]), sorted_rows.starts, sorted_rows.codes, sorted_rows.y,
+        structure.cardinalities, structure.cells, structure.classes, smoothing,
+        log_of_counts(rows, smoothing), prior, unseen, parent, theta,
+    )  # fmt: skip
+    return LogTables(prior[0], parent, theta)

@@ -10,7 +10,7 @@ import numpy as np
 from fedbayes.models.engine import vector_arithmetic as va
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.line_search import STATE_SIZE, begin, next_step
-from fedbayes.models.engine.objective import evaluate
+from fedbayes.models.engine.problem import evaluate
 
 MEMORY = 10
 _TOLERANCE = 2.22e-9  # relative decrease of the objective
@@ -85,15 +85,13 @@ def make_workspace(n):
 
 
 @compiled
-def minimise(lanes, objective, weights, max_iterations, workspace):
+def minimise(problem, weights, max_iterations, workspace):
     """Minimise one client's objective from the given weights, in place.
 
     Parameters
     ----------
-    lanes : tuple
-        ``lane_tuple(V)``.
-    objective : Objective
-        The client's rows and tables.
+    problem : ndarray (SIZE,) int64
+        The client's problem; see :mod:`fedbayes.models.engine.problem`.
     weights : ndarray (n,), n a padded length
         Start and result.
     max_iterations : int
@@ -124,7 +122,7 @@ def minimise(lanes, objective, weights, max_iterations, workspace):
     g, d = va.pointer(gradient), va.pointer(direction)
     gradient[:] = 0.0
 
-    value = evaluate(lanes, objective, weights, gradient)
+    value = evaluate(problem, weights, gradient)
     iterations, evaluations = 0, 1
     stored, newest = 0, -1
     if _largest_component(gradient, n) <= _GRADIENT_TOLERANCE:
@@ -146,7 +144,7 @@ def minimise(lanes, objective, weights, max_iterations, workspace):
             for _ in range(_MAX_TRIALS):
                 for i in range(n):
                     weights[i] = old_weights[i] + step * direction[i]
-                value = evaluate(lanes, objective, weights, gradient)
+                value = evaluate(problem, weights, gradient)
                 evaluations += 1
                 slope = dot(g, d, n)
                 trial, found = next_step(search, step, value, slope)

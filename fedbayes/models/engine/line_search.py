@@ -108,10 +108,7 @@ def _safeguarded_step(state, step, value, slope, tilt):
         gamma = _root_term(theta, gx, g)
         gamma = -gamma if step > x else gamma
         ratio = ((gamma - g) + theta) / ((gamma + (gx - g)) + gamma)
-        if ratio < 0.0 and gamma != 0.0:
-            cubic = step + ratio * (x - step)
-        else:
-            cubic = upper if step > x else lower
+        cubic = step + ratio * (x - step) if ratio < 0.0 and gamma != 0.0 else upper if step > x else lower
         quadratic = step + (g / (g - gx)) * (x - step)
         if bracketed:
             trial = cubic if abs(cubic - step) < abs(quadratic - step) else quadratic

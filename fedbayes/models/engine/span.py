@@ -7,41 +7,46 @@ across the borders of cells, so that cells of three rows fill the vectors too.
 import numpy as np
 
 from fedbayes.models.engine import vector_arithmetic as va
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.problem import (
+    ATTRIBUTES,
+    CELLS,
+    CODES,
+    LABELS,
+    PARENT,
+    PRIOR,
+    ROWS,
+    STARTS,
+    THETA,
+    VALUES,
+)
 from fedbayes.models.engine.softmax import BLOCK, softmax_residuals
 
 
-@compiled
-def evaluate_span(lanes, weights, gradient, starts, codes, y, prior, parent, theta):
-    """Negative conditional log-likelihood of one client and its gradient.
+def evaluate_span(problem, weight, slope, lanes):
+    """Negative conditional log-likelihood of one client; writes its gradient to ``slope``.
 
     Parameters
     ----------
+    problem : pointer to int64
+        See :mod:`fedbayes.models.engine.problem`.
+    weight, slope : pointer to float64
+        Flat weights and gradient, 2 V + K q V numbers.
     lanes : tuple
         ``lane_tuple(V)``.
-    weights, gradient : ndarray (2 V + K q V,)
-        Flat weights; the gradient is written.
-    starts, codes, y
-        The client's sorted rows.
-    prior, parent, theta
-        The client's log tables.
-
-    Returns
-    -------
-    float
     """
-    width, q, values = len(lanes), codes.shape[1], theta.shape[1]
-    gradient[:] = 0.0
+    width, q, values, rows = len(lanes), problem[ATTRIBUTES], problem[VALUES], problem[ROWS]
+    starts, code, label = va.int64s(problem[STARTS]), va.int32s(problem[CODES]), va.int32s(problem[LABELS])
+    log_prior, log_parent = va.float64s(problem[PRIOR]), va.float64s(problem[PARENT])
+    log_theta = va.float64s(problem[THETA])
+    for i in range(width * (2 + problem[CELLS] * q)):
+        slope[i] = 0.0
     objective = 0.0
     scores = va.stack(lanes, 64, 8)
     accumulator = va.stack(lanes, 1, 0)
     base = va.stack(lanes, 1, 0)
     for i in range(BLOCK * width + 8):
         scores[i] = 0.0
-    code, label, weight, slope = va.pointer(codes), va.pointer(y), va.pointer(weights), va.pointer(gradient)
-    log_prior, log_parent, log_theta = va.pointer(prior), va.pointer(parent), va.pointer(theta)
     first_cell = 0
-    rows = y.shape[0]
     for first in range(0, rows, BLOCK):
         n = min(BLOCK, rows - first)
         cell, i = first_cell, 0

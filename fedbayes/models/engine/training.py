@@ -2,68 +2,62 @@
 
 import numpy as np
 
-from fedbayes.models.engine.clients import Clients, client_objective
+from fedbayes.models.engine.clients import Clients
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.layout import Structure
 from fedbayes.models.engine.lbfgs import make_workspace, minimise
-from fedbayes.models.engine.vector_arithmetic import lane_tuple
 
 
 @compiled
-def _longest(clients, width):
-    """Padded length of the largest client's weights."""
-    most = 0
-    for c in range(clients.groups.shape[0]):
-        most = max(most, clients.first_cell[c + 1] - clients.first_cell[c])
-    return (width * (2 + most * clients.cardinalities.shape[0]) + 7) // 8 * 8
-
-
-@compiled
-def _federate(lanes, clients, weights, rounds, local_steps, iterations, evaluations):
+def _federate(
+    problems, first_cell, cells, shared, cell_size, weights, rounds, local_steps, iterations, evaluations
+):
     """Rounds of local L-BFGS and averaging, in place of the global weights.
 
     The mean is kept as the global weights plus the mean change, so that weights which no client has rows for
-    stay as they are to the last bit.
+    stay as they are to the last bit. ``shared`` numbers come before those of the cells, ``cell_size`` each.
     """
-    width, q, n_clients = len(lanes), clients.cardinalities.shape[0], clients.groups.shape[0]
-    longest = _longest(clients, width)
-    workspace = make_workspace(longest)
-    buffer = np.empty(longest)
+    n_clients = problems.shape[0]
+    longest = _longest(first_cell, shared, cell_size)
+    workspace, buffer = make_workspace(longest), np.empty(longest)
     change = np.zeros(weights.shape[0])
-    cell_size = q * width
     for _ in range(rounds):
         for c in range(n_clients):
-            first, last = clients.first_cell[c], clients.first_cell[c + 1]
+            first, last = first_cell[c], first_cell[c + 1]
             if first == last:
                 continue
-            size = 2 * width + (last - first) * cell_size
+            size = shared + (last - first) * cell_size
             local = buffer[: (size + 7) // 8 * 8]
-            local[: 2 * width] = weights[: 2 * width]
+            for a in range(shared):
+                local[a] = weights[a]
             for k in range(first, last):
-                here, there = 2 * width + (k - first) * cell_size, 2 * width + clients.cells[k] * cell_size
-                local[here : here + cell_size] = weights[there : there + cell_size]
-            local[size:] = 0.0
-            _, i, e = minimise(lanes, client_objective(clients, c), local, local_steps, workspace)
+                here, there = shared + (k - first) * cell_size, shared + cells[k] * cell_size
+                for a in range(cell_size):
+                    local[here + a] = weights[there + a]
+            for a in range(size, local.shape[0]):
+                local[a] = 0.0
+            _, i, e = minimise(problems[c], local, local_steps, workspace)
             iterations[c] += i
             evaluations[c] += e
-            if i > 0:
-                for a in range(2 * width):
-                    change[a] += local[a] - weights[a]
-                for k in range(first, last):
-                    here, there = (
-                        2 * width + (k - first) * cell_size,
-                        2 * width + clients.cells[k] * cell_size,
-                    )
-                    for a in range(cell_size):
-                        change[there + a] += local[here + a] - weights[there + a]
+            for a in range(shared):
+                change[a] += local[a] - weights[a]
+            for k in range(first, last):
+                here, there = shared + (k - first) * cell_size, shared + cells[k] * cell_size
+                for a in range(cell_size):
+                    change[there + a] += local[here + a] - weights[there + a]
         for a in range(weights.shape[0]):
             weights[a] += change[a] / n_clients
             change[a] = 0.0
 
 
-def federate(
-    clients: Clients, structure: Structure, rounds: int, local_steps: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+@compiled
+def _longest(first_cell, shared, cell_size):
+    most = 0
+    for c in range(first_cell.shape[0] - 1):
+        most = max(most, first_cell[c + 1] - first_cell[c])
+    return (shared + most * cell_size + 7) // 8 * 8
+
+
+def federate(clients: Clients, rounds: int, local_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Train the global weights of one structure from weights of 1.
 
     In each round every client runs ``local_steps`` iterations of L-BFGS from the global weights and the
@@ -76,37 +70,36 @@ def federate(
     iterations, evaluations : ndarray (clients,) int64
         Summed over rounds.
     """
+    structure = clients.structure
     weights = np.ones(structure.weight_count())
-    iterations, evaluations = np.zeros((2, len(clients.groups)), np.int64)
+    iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _federate(
-        lane_tuple(structure.lanes), clients, weights, int(rounds), int(local_steps), iterations, evaluations
-    )
+        clients.problems, clients.first_cell, clients.cells, 2 * structure.lanes,
+        len(structure.others) * structure.lanes, weights, int(rounds), int(local_steps), iterations, evaluations,
+    )  # fmt: skip
     return weights, iterations, evaluations
 
 
 @compiled
-def _train_locally(lanes, clients, weights, max_iterations, iterations, evaluations):
-    width, q, n_clients = len(lanes), clients.cardinalities.shape[0], clients.groups.shape[0]
-    longest = _longest(clients, width)
-    workspace = make_workspace(longest)
-    buffer = np.empty(longest)
-    for c in range(n_clients):
-        first, last = clients.first_cell[c], clients.first_cell[c + 1]
-        start = width * (2 * c + first * q)
-        size = width * (2 + (last - first) * q)
+def _train_locally(problems, first_cell, shared, cell_size, weights, max_iterations, iterations, evaluations):
+    longest = _longest(first_cell, shared, cell_size)
+    workspace, buffer = make_workspace(longest), np.empty(longest)
+    for c in range(problems.shape[0]):
+        first, last = first_cell[c], first_cell[c + 1]
+        if first == last:
+            continue
+        start, size = shared * c + cell_size * first, shared + cell_size * (last - first)
         local = buffer[: (size + 7) // 8 * 8]
-        local[:size] = weights[start : start + size]
-        local[size:] = 0.0
-        if first < last:
-            _, iterations[c], evaluations[c] = minimise(
-                lanes, client_objective(clients, c), local, max_iterations, workspace
-            )
-        weights[start : start + size] = local[:size]
+        for a in range(size):
+            local[a] = weights[start + a]
+        for a in range(size, local.shape[0]):
+            local[a] = 0.0
+        _, iterations[c], evaluations[c] = minimise(problems[c], local, max_iterations, workspace)
+        for a in range(size):
+            weights[start + a] = local[a]
 
 
-def train_locally(
-    clients: Clients, structure: Structure, max_iterations: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def train_locally(clients: Clients, max_iterations: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Train each client's own weights from 1 by L-BFGS.
 
     Returns
@@ -115,21 +108,18 @@ def train_locally(
         The clients' weights of their occupied cells, one client after the other.
     iterations, evaluations : ndarray (clients,) int64
     """
-    weights = np.ones(local_weight_count(clients, structure))
-    iterations, evaluations = np.zeros((2, len(clients.groups)), np.int64)
+    structure = clients.structure
+    weights = np.ones(local_bounds(clients)[-1])
+    iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _train_locally(
-        lane_tuple(structure.lanes), clients, weights, int(max_iterations), iterations, evaluations
-    )
+        clients.problems, clients.first_cell, 2 * structure.lanes, len(structure.others) * structure.lanes,
+        weights, int(max_iterations), iterations, evaluations,
+    )  # fmt: skip
     return weights, iterations, evaluations
 
 
-def local_weight_count(clients: Clients, structure: Structure) -> int:
-    """Length of all clients' weights of their occupied cells together."""
-    return structure.lanes * (2 * len(clients.groups) + len(clients.cells) * len(structure.others))
-
-
-def local_slice(clients: Clients, structure: Structure, c: int) -> slice:
-    """Place of client c in the weights of :func:`train_locally`."""
-    q = len(structure.others)
-    bounds = [structure.lanes * (2 * i + int(clients.first_cell[i]) * q) for i in (c, c + 1)]
-    return slice(*bounds)
+def local_bounds(clients: Clients) -> np.ndarray:
+    """Bounds (clients + 1,) of each client's part in the weights of :func:`train_locally`."""
+    structure = clients.structure
+    by_client, by_cell = np.arange(len(clients) + 1), clients.first_cell * len(structure.others)
+    return structure.lanes * (2 * by_client + by_cell)

@@ -48,6 +48,37 @@ def advance(context, address, count):
     return address(address, types.int64), generate
 
 
+@intrinsic
+def float64s(context, address):
+    """Pointer to float64 numbers at an address."""
+    return _address_to(types.float64)
+
+
+@intrinsic
+def int64s(context, address):
+    """Pointer to int64 numbers at an address."""
+    return _address_to(types.int64)
+
+
+@intrinsic
+def int32s(context, address):
+    """Pointer to int32 numbers at an address."""
+    return _address_to(types.int32)
+
+
+@intrinsic
+def uint16s(context, address):
+    """Pointer to uint16 numbers at an address."""
+    return _address_to(types.uint16)
+
+
+def _address_to(element):
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(element).as_pointer())
+
+    return types.CPointer(element)(types.int64), generate
+
+
 @intrinsic(prefer_literal=True)
 def stack(context, lanes, count, spare):
     """``count`` (a literal) times V numbers, and ``spare`` more, on the stack: known to overlap no array."""
