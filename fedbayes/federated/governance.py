@@ -126,7 +126,7 @@ def target_weights(
     ----------
     icc : ndarray, shape (nodes,)
     method : {"normalised", "projected"}
-        Division by the sum (.667, .262, .072 for Table I), or the Euclidean projection onto the simplex
+        Division by the sum (.666, .262, .072 for Table I), or the Euclidean projection onto the simplex
         (.530, .291, .179); the paper's words allow both.
     active : ndarray of bool, shape (nodes,), optional
         Nodes that have rows; the others get 0 and the target is taken over the rest. All active nodes
@@ -168,9 +168,11 @@ def project_to_simplex(point: np.ndarray, floor: float = 0.0) -> np.ndarray:
     if mass < 0:
         raise ValueError(f"floor={floor}: at most 1/{point.size} is possible for {point.size} nodes")
     falling = np.sort(point)[::-1]
-    # the coordinates stay above their floor under the last shift that leaves them there
+    # the largest coordinates stay above the floor, as many as their common shift allows; one always does
     shifts = (np.cumsum(falling - floor) - mass) / np.arange(1, point.size + 1)
-    shift = shifts[np.flatnonzero(falling - floor > shifts)[-1]]
+    above = falling - floor > shifts
+    above[0] = True
+    shift = shifts[np.flatnonzero(above)[-1]]
     return np.maximum(point - floor - shift, 0.0) + floor
 
 

@@ -34,7 +34,9 @@ def mixture_log_likelihood(log_likelihoods: np.ndarray, weights: np.ndarray) -> 
         Finite, or -inf for a class whose score is -inf on every node with a positive weight.
     """
     scores, weights = _checked(log_likelihoods, weights)
-    return _mixture(scores[weights > 0], weights[weights > 0])
+    mixture = np.empty(scores.shape[1:])
+    _mix(scores[weights > 0], weights[weights > 0], mixture)
+    return mixture
 
 
 def log_posterior(mixture: np.ndarray) -> np.ndarray:
@@ -95,9 +97,8 @@ def _checked(log_likelihoods: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
 
 
 @compiled
-def _mixture(scores, weights):
+def _mix(scores, weights, mixture):
     nodes, rows, n_classes = scores.shape
-    mixture = np.empty((rows, n_classes))
     for i in range(rows):
         for c in range(n_classes):
             highest = -np.inf
@@ -120,4 +121,3 @@ def _mixture(scores, weights):
             for k in range(nodes):
                 total += np.exp(scores[k, i, c] + np.log(weights[k]) - best)
             mixture[i, c] = best + np.log(total)
-    return mixture

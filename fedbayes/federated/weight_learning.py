@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from fedbayes.federated.governance import project_to_simplex
+from fedbayes.federated.governance import normalise, project_to_simplex
 from fedbayes.federated.mixture import LOG_SMALLEST, log_posterior, mixture_log_likelihood
 from fedbayes.federated.mixture import negative_log_likelihood as row_losses
 from fedbayes.models.engine.compilation import compiled
 
 PROJECTIONS = ("floor", "strict")
+RESTARTS = 5
 
 
 def constrain(raw: np.ndarray, floor: float = 0.05, projection: str = "floor") -> np.ndarray:
@@ -42,7 +43,10 @@ def constrain(raw: np.ndarray, floor: float = 0.05, projection: str = "floor") -
         return project_to_simplex(raw, floor)
     if projection != "floor":
         raise ValueError(f"projection={projection!r}: one of {', '.join(PROJECTIONS)} is needed")
-    return _lift(np.asarray(raw, dtype=np.float64), floor)
+    raw = np.ascontiguousarray(raw, dtype=np.float64)
+    weights = np.empty(raw.size)
+    _lift(raw, floor, weights)
+    return weights
 
 
 class Objective:
@@ -154,6 +158,12 @@ def learn_weights(
     -------
     LearnedWeights
         The best of the starts; the first of equal ones.
+
+    Notes
+    -----
+    Every point below the floor stands for the same weights, and a simplex that has shrunk into such a plateau
+    is stuck. So the method is started once more at the best point, with a simplex that reaches a tenth of the
+    way to every corner, and again as long as that helps (at most `RESTARTS` times).
     """
     nodes = objective.target.size
     if nodes == 1:
@@ -164,26 +174,45 @@ def learn_weights(
             return objective.constrained(raw, floor)
         return objective.varying(constrain(raw, floor, projection))
 
-    best, lowest, evaluations = None, np.inf, 0
     options = {"maxiter": max_iterations, "xatol": 1e-6, "fatol": 1e-8}
-    for start in starts:
-        result = minimize(value, start, method="Nelder-Mead", options=options)
+
+    def descend(start: np.ndarray, **more) -> tuple[float, np.ndarray]:
+        nonlocal evaluations
+        result = minimize(value, start, method="Nelder-Mead", options=options | more)
         evaluations += result.nfev
-        if best is None or result.fun < lowest:
-            best, lowest = result.x, result.fun
+        # lifting to the floor is not a projection: done twice, it moves a point once more
+        point = (
+            normalise(np.maximum(result.x, 0.0))
+            if projection == "floor"
+            else constrain(result.x, floor, projection)
+        )
+        return float(result.fun), point
+
+    evaluations = 0
+    lowest, best = min((descend(start) for start in starts), key=lambda outcome: outcome[0])
+    for _ in range(RESTARTS):
+        simplex = np.concatenate([best[None], 0.9 * best + 0.1 * np.eye(nodes)])
+        again, point = descend(best, initial_simplex=simplex)
+        helped = again < lowest - 1e-8
+        if again < lowest:
+            lowest, best = again, point
+        if not helped:
+            break
     weights = constrain(best, floor, projection)
     return LearnedWeights(weights, objective(weights), evaluations)
 
 
 @compiled
-def _lift(raw, floor):
-    weights = np.maximum(raw, 0.0)
-    total = weights.sum()
-    if not total > 0.0:
-        weights = np.ones(raw.shape[0])
-        total = float(raw.shape[0])
-    weights = np.maximum(weights / total, floor)
-    return weights / weights.sum()
+def _lift(raw, floor, weights):
+    total = 0.0
+    for k in range(raw.shape[0]):
+        total += max(raw[k], 0.0)
+    lifted = 0.0
+    for k in range(raw.shape[0]):
+        weights[k] = max(max(raw[k], 0.0) / total if total > 0.0 else 1.0 / raw.shape[0], floor)
+        lifted += weights[k]
+    for k in range(raw.shape[0]):
+        weights[k] /= lifted
 
 
 @compiled
@@ -211,4 +240,6 @@ def _varying(weights, totals, shares, rows, target, penalty):
 
 @compiled
 def _varying_lifted(raw, floor, totals, shares, rows, target, penalty):
-    return _varying(_lift(raw, floor), totals, shares, rows, target, penalty)
+    weights = np.empty(raw.shape[0])
+    _lift(raw, floor, weights)
+    return _varying(weights, totals, shares, rows, target, penalty)

@@ -141,10 +141,14 @@ class HybridNB:
         rows = np.arange(len(X_numeric)) if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
         half_precisions = 0.5 / self.variances_
         constants = -0.5 * np.log(2.0 * np.pi * self.variances_).sum(axis=1)
-        return _score(
-            X_categorical, X_numeric, rows, statistics.offsets, self.category_log_probability_, self.means_,
-            half_precisions, constants, self.present_, LOWEST,
-        )  # fmt: skip
+        classes = np.flatnonzero(self.present_)
+        categorical = np.full((rows.size, self.present_.size), -np.inf)
+        gaussian = categorical.copy()
+        _score_categories(
+            X_categorical, rows, statistics.offsets, self.category_log_probability_, classes, categorical
+        )
+        _score_numbers(X_numeric, rows, self.means_, half_precisions, constants, classes, LOWEST, gaussian)
+        return categorical, gaussian
 
     def combine(self, categorical: np.ndarray, gaussian: np.ndarray, reading: str = "paper") -> np.ndarray:
         """The node's score of every row and class from the two parts of `joint_parts`, in either reading."""
@@ -188,38 +192,26 @@ def normalised(scores: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _score(
-    X_categorical,
-    X_numeric,
-    rows,
-    offsets,
-    log_probability,
-    means,
-    half_precisions,
-    constants,
-    present,
-    lowest,
-):
-    n_classes = present.shape[0]
-    categorical = np.full((rows.shape[0], n_classes), -np.inf)
-    gaussian = np.full((rows.shape[0], n_classes), -np.inf)
+def _score_categories(X_categorical, rows, offsets, log_probability, classes, scores):
     for i in range(rows.shape[0]):
-        row = rows[i]
-        for c in range(n_classes):
-            if not present[c]:
-                continue
+        for c in classes:
             total = 0.0
             for j in range(X_categorical.shape[1]):
-                code = np.int64(X_categorical[row, j])
+                code = np.int64(X_categorical[rows[i], j])
                 known = offsets[j + 1] - offsets[j] - 1
                 if code < 0 or code > known:
                     code = known
                 total += log_probability[c, offsets[j] + code]
-            categorical[i, c] = total
+            scores[i, c] = total
+
+
+@compiled
+def _score_numbers(X_numeric, rows, means, half_precisions, constants, classes, lowest, scores):
+    for i in range(rows.shape[0]):
+        for c in classes:
             distance = 0.0
             for j in range(X_numeric.shape[1]):
-                deviation = X_numeric[row, j] - means[c, j]
+                deviation = X_numeric[rows[i], j] - means[c, j]
                 distance += deviation * deviation * half_precisions[c, j]
             # differences of classes and nodes follow: no infinity may come out of far-away rows
-            gaussian[i, c] = max(constants[c] - distance, lowest)
-    return categorical, gaussian
+            scores[i, c] = max(constants[c] - distance, lowest)

@@ -91,7 +91,7 @@ def gather_statistics(
         whose squares are not.
     """
     X_categorical, X_numeric = check_columns(X_categorical, X_numeric, len(n_categories))
-    y = np.ascontiguousarray(y)
+    y = np.ascontiguousarray(y, dtype=np.int64)
     if y.shape != (X_categorical.shape[0],):
         raise ValueError(f"y has shape {y.shape}, the columns have {X_categorical.shape[0]} rows")
     rows = np.arange(y.shape[0]) if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
@@ -100,9 +100,11 @@ def gather_statistics(
         raise ValueError(f"y holds class codes outside 0 .. {n_classes - 1}")
     offsets = vocabulary_offsets(n_categories)
     class_counts = np.bincount(own, minlength=n_classes).astype(np.int64)
-    counts = _count(X_categorical, y, rows, offsets, n_classes)
-    means, squares = _moments(X_numeric, y, rows, class_counts)
-    if not np.isfinite(squares).all():
+    counts = np.zeros((n_classes, offsets[-1]), dtype=np.int64)
+    _count(X_categorical, y, rows, offsets, counts)
+    with np.errstate(over="ignore", invalid="ignore"):  # found out below
+        means, squares = _moments(X_numeric, y, rows, class_counts)
+    if not (np.isfinite(means).all() and np.isfinite(squares).all()):
         raise ValueError("X_numeric holds numbers that are not finite, or too large to be squared")
     return MixedStatistics(class_counts, counts, offsets, means, squares)
 
@@ -120,8 +122,8 @@ def check_columns(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both column blocks as contiguous arrays that numba takes, or ValueError when they do not fit."""
     X_categorical = np.ascontiguousarray(X_categorical)
-    if X_categorical.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
-        X_categorical = X_categorical.astype(np.int64)
+    if X_categorical.dtype != np.int32:  # one compiled version; codes beyond its range are unknown ones
+        X_categorical = np.clip(X_categorical, -1, np.iinfo(np.int32).max).astype(np.int32)
     X_numeric = np.ascontiguousarray(X_numeric, dtype=np.float64)
     if X_categorical.ndim != 2 or X_numeric.ndim != 2 or len(X_categorical) != len(X_numeric):
         raise ValueError(
@@ -136,8 +138,7 @@ def check_columns(
 
 
 @compiled
-def _count(X_categorical, y, rows, offsets, n_classes):
-    counts = np.zeros((n_classes, offsets[-1]), np.int64)
+def _count(X_categorical, y, rows, offsets, counts):
     for row in rows:
         for j in range(X_categorical.shape[1]):
             code = np.int64(X_categorical[row, j])
@@ -145,40 +146,36 @@ def _count(X_categorical, y, rows, offsets, n_classes):
             if code < 0 or code > known:
                 code = known
             counts[y[row], offsets[j] + code] += 1
-    return counts
 
 
 @compiled
+def _sum_from(X_numeric, y, rows, origin, sums):
+    for row in rows:
+        c = y[row]
+        for j in range(X_numeric.shape[1]):
+            sums[c, j] += X_numeric[row, j] - origin[c, j]
+
+
+@compiled
+def _square_from(X_numeric, y, rows, origin, sums, squares):
+    for row in rows:
+        c = y[row]
+        for j in range(X_numeric.shape[1]):
+            deviation = X_numeric[row, j] - origin[c, j]
+            sums[c, j] += deviation
+            squares[c, j] += deviation * deviation
+
+
 def _moments(X_numeric, y, rows, class_counts):
     """Two passes about a row of the class, so that a constant column gets exactly its value and variance 0."""
-    n_classes, width = class_counts.shape[0], X_numeric.shape[1]
-    shift = np.zeros((n_classes, width))
-    means = np.zeros((n_classes, width))
-    squares = np.zeros((n_classes, width))
-    deviations = np.zeros((n_classes, width))
-    seen = np.zeros(n_classes, np.bool_)
-    for row in rows:
-        c = y[row]
-        if not seen[c]:
-            seen[c] = True
-            shift[c] = X_numeric[row]
-        for j in range(width):
-            means[c, j] += X_numeric[row, j] - shift[c, j]
-    for c in range(n_classes):
-        if class_counts[c] > 0:
-            for j in range(width):
-                means[c, j] = shift[c, j] + means[c, j] / class_counts[c]
-    for row in rows:
-        c = y[row]
-        for j in range(width):
-            deviation = X_numeric[row, j] - means[c, j]
-            deviations[c, j] += deviation
-            squares[c, j] += deviation * deviation
-    for c in range(n_classes):
-        if class_counts[c] > 0:
-            for j in range(width):
-                # what the rounding of the mean left over
-                rest = deviations[c, j] / class_counts[c]
-                means[c, j] += rest
-                squares[c, j] = max(0.0, squares[c, j] - rest * deviations[c, j])
-    return means, squares
+    shape = (class_counts.size, X_numeric.shape[1])
+    sums, rest, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    origin = np.zeros(shape)
+    present, first = np.unique(y[rows], return_index=True)
+    origin[present] = X_numeric[rows[first]]
+    divisor = np.maximum(class_counts, 1)[:, None]
+    _sum_from(X_numeric, y, rows, origin, sums)
+    means = origin + sums / divisor
+    _square_from(X_numeric, y, rows, means, rest, squares)
+    rest /= divisor  # what the rounding of the mean left over
+    return means + rest, np.maximum(squares - divisor * rest**2, 0.0)
