@@ -7,7 +7,7 @@ must lie in the domains. At prediction a code outside is allowed and counts as a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def check_order(n: int, n_attributes: int) -> int:
 
 def check_smoothing(smoothing: float) -> float:
     """The pseudo-count added to every entry of a table: finite and above 0."""
-    if not np.isscalar(smoothing) or not np.isfinite(smoothing) or smoothing <= 0:
+    if not isinstance(smoothing, Real) or not np.isfinite(smoothing) or smoothing <= 0:
         raise ValueError(f"smoothing must be a finite number > 0, got {smoothing!r}")
     return float(smoothing)
 

@@ -242,6 +242,11 @@ def _flush(lanes, block, rows, order, start, out):
 def add_cell_posteriors(
     lanes, starts, order, X, codes, members, entries, cardinalities, first_value, base, theta, out
 ):
+    """:func:`add_posteriors` for compiled callers, which hand over the fields of :class:`ScoringRows`.
+
+    `lanes` is a lane tuple of V; ``first_value[j]`` is the first value of attribute j in `theta`, -1 for a
+    superparent.
+    """
     width = len(lanes)
     groups, attributes, values = codes.shape[1], X.shape[1], theta.shape[1]
     n = order.shape[0]
