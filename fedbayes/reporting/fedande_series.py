@@ -104,7 +104,9 @@ def build_study(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> S
     runs["own"] = [own for _, own in described]
     # the same repeat twice can only come from two versions of the program; the finished, later row counts
     runs = runs.iloc[np.argsort(runs["status"] == "done", kind="stable")]
-    runs = runs.drop_duplicates([*CELL, *REPEAT, "shared", "own"], keep="last").sort_index()
+    runs = runs.drop_duplicates([*CELL, *REPEAT, "shared", "own"], keep="last")
+    # sums of floats depend on the order of their terms, results must not depend on the order of rows
+    runs = runs.sort_values([*CELL, "shared", "own", *REPEAT], kind="stable", ignore_index=True)
     shared = _preferred(runs, "shared")
     candidates = runs[runs["shared"] == shared]
     variants = {
@@ -255,4 +257,6 @@ def _sorted_series(series: Iterable[tuple[str, str, int]]) -> tuple[tuple[str, s
 
 
 def _words(axis: str, value: Any) -> str:
-    return {"n": f"n={value}", "clients": f"C={value}", "pair": " ".join(value)}.get(axis, str(value))
+    if axis == "pair":
+        return " ".join(value)
+    return str(value) if axis == "dataset" else f"{'C' if axis == 'clients' else axis}={value}"

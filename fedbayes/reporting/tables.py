@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fedbayes.reporting.files import write_atomically
@@ -56,13 +57,12 @@ def format_number(value: object, digits: int = 4) -> str:
     """A cell as text: missing as a dash, whole numbers plain, other numbers with `digits` decimals."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return MISSING
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if isinstance(value, float) or hasattr(value, "dtype"):
-        number = float(value)  # numpy scalars too
-        if math.isinf(number):
-            return "∞" if number > 0 else "−∞"
-        return str(int(number)) if "int" in type(value).__name__ else f"{number:.{digits}f}"
+    if isinstance(value, float | np.floating):
+        if math.isinf(value):
+            return "∞" if value > 0 else "−∞"
+        return f"{value:.{digits}f}"
     return str(value)
 
 
