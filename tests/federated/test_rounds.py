@@ -164,7 +164,7 @@ def test_unknown_values_count_as_never_seen():
     expected = np.zeros(o)
     X, y = clients[1]
     for parents in itertools.combinations(range(3), 2):
-        _, prior, parent, tables = plain_tables(X, y, parents, cardinalities, o)
+        _, prior, parent, _ = plain_tables(X, y, parents, cardinalities, o)
         w0, wp, wj = single.weights(parents)
         class_counts = np.bincount(y, minlength=o)
         if 0 in parents:
