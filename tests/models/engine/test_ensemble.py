@@ -1,0 +1,88 @@
+"""The streamed ensemble against the estimators and the public federated functions."""
+
+import numpy as np
+import pytest
+
+from fedbayes.federated import fit_discriminative
+from fedbayes.models import AnDEClassifier, WeightedAnDEClassifier
+from fedbayes.models.engine.ensemble import Variant, discriminative_parameters, evaluate_structures
+
+CARDINALITIES, CLASSES = (3, 2, 4, 3, 2), 3
+VARIANTS = [
+    Variant("generative"),
+    Variant("federated", rounds=4, local_steps=3),
+    Variant("local", max_iterations=40),
+    Variant("local", solver="newton"),
+]
+
+
+def draw(rows, seed):
+    rng = np.random.default_rng(seed)
+    X = np.stack([rng.integers(0, r, rows) for r in CARDINALITIES], 1).astype(np.int32)
+    y = ((X[:, 0] + X[:, 1] * X[:, 2] + (rng.random(rows) < 0.3)) % CLASSES).astype(np.int32)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def clients():
+    # the last client has no rows, the one before only two
+    return [draw(60, 1), draw(45, 2), draw(2, 3), (np.zeros((0, 5), np.int32), np.zeros(0, np.int32))]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_variants_are_the_models_of_the_public_api(clients, n):
+    X_test = draw(80, 4)[0]
+    generative, federated, local, newton = evaluate_structures(
+        clients, CARDINALITIES, CLASSES, X_test, n=n, variants=VARIANTS
+    )
+    model = fit_discriminative(clients, CARDINALITIES, CLASSES, n=n, rounds=4, local_steps=3)
+    for c in range(len(clients)):
+        np.testing.assert_allclose(federated.posteriors[c], model.predict_proba(c, X_test), atol=1e-14)
+    assert federated.iterations == pytest.approx(model.iterations.mean())
+    assert federated.evaluations == pytest.approx(model.evaluations.mean())
+    for c, (X, y) in enumerate(clients[:2]):
+        options = {"n": n, "cardinalities": CARDINALITIES}
+        plain = AnDEClassifier(**options).fit(X, y)
+        np.testing.assert_allclose(generative.posteriors[c], plain.predict_proba(X_test), atol=1e-13)
+        weighted = WeightedAnDEClassifier(**options, max_iterations=40).fit(X, y)
+        np.testing.assert_allclose(local.posteriors[c], weighted.predict_proba(X_test), atol=1e-13)
+    assert 0 < local.iterations <= 40
+    assert newton.iterations > 0
+    for outcome in (generative, federated, local, newton):
+        np.testing.assert_allclose(outcome.posteriors.sum(axis=2), 1, rtol=1e-12)
+        # without rows the probabilities come from smoothing alone (and from others' weights when federated)
+        if outcome is not federated:
+            np.testing.assert_allclose(outcome.posteriors[3], 1 / CLASSES, rtol=1e-12)
+
+
+def test_results_do_not_depend_on_threads_or_company(clients):
+    X_test = draw(150, 5)[0]
+    options = {"n": 2, "variants": VARIANTS}
+    together = evaluate_structures(clients, CARDINALITIES, CLASSES, X_test, **options)
+    threaded = evaluate_structures(clients, CARDINALITIES, CLASSES, X_test, **options, threads=2)
+    for index, variant in enumerate(VARIANTS):
+        alone = evaluate_structures(clients, CARDINALITIES, CLASSES, X_test, n=2, variants=[variant])[0]
+        for other in (alone, threaded[index]):
+            np.testing.assert_array_equal(together[index].posteriors, other.posteriors)
+            assert together[index].iterations == other.iterations
+
+
+def test_many_structures_are_added_up_in_chunks():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (30, 9)).astype(np.int32), rng.integers(0, 2, 30).astype(np.int32)
+    outcome = evaluate_structures([(X, y)], (2,) * 9, 2, X, n=3, variants=[Variant("generative")])[0]
+    expected = AnDEClassifier(n=3, cardinalities=(2,) * 9).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(outcome.posteriors[0], expected, atol=1e-13)
+
+
+def test_parameters_count_weights_by_hand():
+    # naive Bayes: w0, wP and one weight per attribute, for each of 3 classes
+    assert discriminative_parameters(0, CARDINALITIES, 3) == 3 * (2 + 5)
+    assert discriminative_parameters(1, (3, 2, 4), 2) == 2 * ((2 + 3 * 2) + (2 + 2 * 2) + (2 + 4 * 2))
+    assert discriminative_parameters(2, (3, 2, 4), 2) == 2 * ((2 + 6) + (2 + 12) + (2 + 8))
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "central"}, {"kind": "local", "solver": "adam"}])
+def test_unknown_variants_are_refused(wrong):
+    with pytest.raises(ValueError, match="is needed"):
+        Variant(**wrong)
