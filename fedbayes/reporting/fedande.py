@@ -8,7 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from fedbayes.reporting import fedande_claims, fedande_costs, fedande_figures, fedande_ranks, fedande_tables
+from fedbayes.reporting import (
+    fedande_claims,
+    fedande_costs,
+    fedande_figures,
+    fedande_ranks,
+    fedande_solver,
+    fedande_tables,
+)
 from fedbayes.reporting.fedande_series import build_study, complete_block
 from fedbayes.reporting.figures import SUFFIXES
 from fedbayes.reporting.files import remove_stale
@@ -35,7 +42,7 @@ TABLES = [
         "local_solver",
         "other_settings",
     ),
-    "status",
+    *("other_settings", "status"),
 ]
 
 
@@ -67,7 +74,7 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     written += fedande_ranks.rank_tables(study, block, folder)
     written += fedande_costs.cost_tables(study, folder)
     written += fedande_costs.privacy_tables(study, folder)
-    written += fedande_costs.local_solver_table(study, folder)
+    written += fedande_solver.solver_tables(study, folder)
     written += fedande_costs.other_settings_table(study, folder)
     written += fedande_tables.status_table(study, folder)
     remove_stale(folder / "tables", TABLES, written, (".csv", ".md", ".tex"))

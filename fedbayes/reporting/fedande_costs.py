@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedbayes.reporting import fedande_published as published
-from fedbayes.reporting.fedande_series import CELL, REPEAT, Study, model_name, parse_settings, summarise
+from fedbayes.reporting.fedande_series import CELL, Study, model_name, parse_settings, summarise
 from fedbayes.reporting.fedande_tables import sort_cells, title, wide
 from fedbayes.reporting.partial import partial_note
 from fedbayes.reporting.tables import MISSING, format_mean_sd, write_table
@@ -126,59 +126,6 @@ def other_settings_table(study: Study, folder: Path) -> list[Path]:
 
 def _variant(row: object) -> str:
     return ", ".join(words for words in (row.shared, row.own) if words) or "the paper's settings"
-
-
-def local_solver_table(study: Study, folder: Path) -> list[Path]:
-    """Local discriminative models by solver and cap, on the folds and seeds that all of a cell's solvers have."""
-    rows = study.runs
-    rows = rows[
-        (rows["status"] == "done")
-        & (rows["regime"] == "local")
-        & (rows["learner"] == "discriminative")
-        & (rows["shared"] == study.shared)
-    ]
-    solvers = rows.groupby("own").size().sort_values(ascending=False, kind="stable").index.tolist()
-    if len(solvers) < 2:
-        return []
-    chosen = study.variants.get(("discriminative", "local"), "")
-    reference = next((solver for solver in solvers if "newton" in solver), chosen)
-    keys = ["dataset", "clients", "n"]
-    wide = rows.pivot_table(
-        index=[*keys, *REPEAT], columns="own", values=["accuracy", "iterations", "fit_seconds"]
-    )
-    records = []
-    for key, group in wide.groupby(level=keys, sort=True):
-        here = [solver for solver in solvers if group["accuracy", solver].notna().any()]
-        if reference not in here or len(here) < 2:
-            continue
-        common = group[group["accuracy"][here].notna().all(axis=1)]
-        means = common.mean()
-        for solver in sorted(here, key=lambda s: (s != reference, s)):
-            records.append(
-                dict(zip(keys, key, strict=True))
-                | {
-                    "solver": solver or "lbfgs, at most 15000 iterations",
-                    "accuracy": means["accuracy", solver],
-                    "difference": means["accuracy", solver] - means["accuracy", reference],
-                    "iterations": means.get(("iterations", solver), math.nan),
-                    "fit_seconds": means.get(("fit_seconds", solver), math.nan),
-                    "repeats": len(common),
-                }
-            )
-    if not records:
-        return []
-    return write_table(
-        sort_cells(pd.DataFrame(records), study.datasets),
-        folder,
-        "local_solver",
-        caption="Sensitivity of the local discriminative models to their optimiser.",
-        notes=[
-            f"Difference of accuracy to {reference or 'the default solver'}, on the folds and seeds common to all "
-            "solvers of a cell. Where a client's data are separable the likelihood has no finite maximum, and the "
-            "accuracy of a converged model depends on the optimiser's path.",
-            partial_note(study.datasets, study.facts),
-        ],
-    )
 
 
 def privacy_tables(study: Study, folder: Path) -> list[Path]:

@@ -58,9 +58,8 @@ def draw_curves(axes: Axes, table: pd.DataFrame, clients: list[int], *, hollow: 
             zorder=3 + n,
         )
         width = line["half_width"].fillna(0.0)
-        axes.fill_between(
-            x, line["mean"] - width, line["mean"] + width, color=colour, alpha=0.18, linewidth=0
-        )
+        low, high = (line["mean"] - width).clip(lower=0.0), (line["mean"] + width).clip(upper=1.0)
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def dress(axes: Axes, clients: list[int], *, labels: bool = True) -> None:
@@ -69,6 +68,14 @@ def dress(axes: Axes, clients: list[int], *, labels: bool = True) -> None:
     axes.set_xlim(-0.35, len(clients) - 0.65)
     if labels:
         axes.set_xlabel("clients C")
+
+
+def label_left(panels: np.ndarray, words: str) -> None:
+    """Name the shared vertical axis at the first panel that shows one."""
+    shown = [axes for axes in panels if axes.axison]
+    if shown:
+        shown[0].set_ylabel(words)
+        shown[0].tick_params(labelleft=True)
 
 
 def legend(figure: Figure, table: pd.DataFrame, *, regimes: bool = False) -> None:
@@ -88,19 +95,19 @@ def legend(figure: Figure, table: pd.DataFrame, *, regimes: bool = False) -> Non
                 for n, look in zip(orders, looks, strict=True)
             ]
         )
+    extra = []
     if regimes:
-        for row, (regime, face, width) in zip(
-            rows, (("local", "white", 0.9), ("federated", "#555555", 1.3)), strict=True
-        ):
+        for regime, face, width in (("local", "white", 0.9), ("federated", "#555555", 1.3)):
             look = {"color": "#555555", "marker": "o", "markerfacecolor": face, "linewidth": width}
-            row.append(Line2D([], [], label=regime, **look))
-    handles = [handle for row in rows for handle in row]
+            extra.append(Line2D([], [], label=regime, **look))
+    handles = [handle for row in rows for handle in row] + extra
     columns = len(handles)
     if columns > 6:  # two lines, generative above discriminative; a legend is filled column by column
-        columns = max(len(row) for row in rows)
+        width = max(len(row) for row in rows)
         blank = Line2D([], [], linestyle="", label=" ")
-        padded = [row + [blank] * (columns - len(row)) for row in rows]
-        handles = [handle for pair in zip(*padded, strict=True) for handle in pair]
+        padded = [row + [blank] * (width - len(row)) for row in rows]
+        handles = [handle for pair in zip(*padded, strict=True) for handle in pair] + extra
+        columns = -(-len(handles) // 2)
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.0)
 
 
@@ -122,17 +129,22 @@ def figure_1(study: Study, block: Block, folder: Path) -> list[Path]:
                 dress(axes, clients)
             else:
                 _panel_without_data(axes, study, None, regime)
-        panels[0].set_ylabel("mean test accuracy")
+        label_left(panels, "mean test accuracy")
         legend(figure, table)
         partial = partial_note(block.datasets, study.facts)
+        single = (summarise(block.rows, "accuracy")["rows"] < 2).any()
         if partial.startswith("Partial"):
             names = [name for name in block.datasets if is_partial(name, study.facts)]
             figure.suptitle(f"with partial data of {', '.join(names)}", fontsize=8.5)
         caption = _caption(
             "Figure 1. Mean test accuracy for generative (solid lines) and discriminative (dashed lines) models in "
             "client-local (left) and federated (right) settings.",
-            "Bands: 95 % t intervals of the mean over these data sets, from the spread over folds x seeds (a data set "
-            "with a single repeat is given the mean variance of the others).",
+            "Bands: 95 % t intervals of the mean over these data sets, from the spread over folds x seeds"
+            + (
+                " (a data set with a single repeat is given the mean variance of the others)."
+                if single
+                else "."
+            ),
             block.note(),
             _noise(study),
             study.caption(),
@@ -160,7 +172,7 @@ def figure_2(study: Study, folder: Path, dataset: str = "kr-vs-k") -> list[Path]
             for regime in PANELS:
                 draw_curves(axes, part[part["regime"] == regime], clients, hollow=regime == "local")
             dress(axes, clients)
-        panels[0].set_ylabel("test accuracy")
+        label_left(panels, "test accuracy")
         legend(figure, table, regimes=True)
         if "(partial data)" in title(study, dataset):
             figure.suptitle(title(study, dataset), fontsize=8.5)
@@ -225,7 +237,7 @@ def _dataset_grid(study: Study, folder: Path, name: str, heading: str, datasets:
                     dress(axes, clients)
                 else:
                     _panel_without_data(axes, study, dataset, regime)
-            panels[0].set_ylabel("test accuracy")
+            label_left(panels, "test accuracy")
         legend(figure, table)
         missing = [dataset for dataset in datasets if dataset not in set(table["dataset"])]
         caption = _caption(

@@ -71,10 +71,8 @@ def new_figure(height: float, width: float = PAGE_WIDTH) -> Figure:
 
 
 def say_empty(axes: Axes, words: str) -> None:
-    """Write why a panel has no data instead of leaving an empty box."""
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(False)
+    """Write why a panel has no data instead of leaving an empty box; panels that share its axes keep theirs."""
+    axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", transform=axes.transAxes, color="#555555", wrap=True)
 
 

@@ -102,6 +102,26 @@ def test_tables_hold_the_means(synthetic, tmp_path, no_figures):
     assert table(folder, "communication")["regime"].unique().tolist() == ["federated"]
 
 
+def test_separable_cells_stand_apart(synthetic, tmp_path, no_figures):
+    runs = synthetic.runs(folds=2, local_settings=("local_max_iterations=200", "local_solver=newton"))
+    newton = runs["settings"] == "local_solver=newton"
+    runs.loc[newton, "message"] = [
+        "separable=0.9" if c == 20 else "separable=0.1" for c in runs.loc[newton, "clients"]
+    ]
+    local = runs["settings"] != ""
+    runs.loc[local, "accuracy"] = [
+        0.8 if s.endswith("newton") else 0.7 + 0.1 * (c == 5)
+        for s, c in zip(runs.loc[local, "settings"], runs.loc[local, "clients"], strict=True)
+    ]
+    folder = synthetic.results(tmp_path, runs)
+    report.write_report(folder)
+    summary = table(folder, "local_solver_summary").set_index(["cells", "n"])
+    assert summary["solver"].unique().tolist() == ["local_max_iterations=200"]
+    assert summary.loc[("separable", 1), "mean_difference"] == pytest.approx(-0.1)
+    assert summary.loc[("not separable", 1), "mean_difference"] == pytest.approx(0.0)
+    assert summary.loc[("all", 0), "within_half_a_point"] == 0.5
+
+
 def test_failed_unavailable_and_partial(synthetic, tmp_path):
     runs = synthetic.runs(datasets=("tic-tac-toe", "car", "kr-vs-k", "own"), folds=2)
     gone = runs["dataset"] == "kr-vs-k"
