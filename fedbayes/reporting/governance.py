@@ -82,7 +82,7 @@ def _tables(study: Study) -> list[Table]:
 def _preface(study: Study) -> list[str]:
     partial = study.partial(series.dataset for series in study.of_paper)
     lines = [
-        f"Decided by the rows of the {study.chosen_label}. Each reading of the node score (`paper`: two posteriors "
+        f"Decided by the rows of these settings: {study.chosen_label}. Each reading of the node score (`paper`: two posteriors "
         "over a prior, as printed; `density`: a joint density) has an outcome of its own: where both agree, that is "
         "the verdict; where they differ it is 'partly' and the note says which is which. Only complete data sets "
         "decide; what is said of all three is at best 'partly' while one is partial or missing.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedbayes.federated.governance import PAPER_NODES
 from fedbayes.reporting.figures import MARKERS, PALETTE, new_figure, say_empty
 from fedbayes.reporting.governance_series import DESCRIPTIONS, Series
 
@@ -36,7 +37,8 @@ def draw_alignment(cells: list[list[Series | None]], rows: list[str], columns: l
             axes.set_ylim(0, top)
             handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         line[0].set_ylabel("mean weight")
-    partial = "; ".join(dict.fromkeys(s.partial for s in cells[0] if s is not None and s.partial))
+    found = dict.fromkeys(s.partial for row in cells for s in row if s is not None and s.partial)
+    partial = "; ".join(found).replace("; partial data: ", "; ")
     if handles:
         figure.legend(
             handles.values(), handles.keys(), loc="outside lower center", ncols=3,
@@ -49,15 +51,27 @@ def draw_weights(series: list[Series]) -> Figure:
     """Weights of A over the levels, one panel per reading, with the target dotted in each node's colour."""
     figure = new_figure(3.0)
     grid = figure.subplots(1, len(series), squeeze=False, sharey=True)[0]
+    tops = []
     for axes, one in zip(grid, series, strict=True):
-        _curves(axes, one)
-        axes.set_title(f"reading '{one.reading}'{' (partial data)' if one.partial else ''}")
+        tops.append(_curves(axes, one))
+        axes.set_title(panel_title(one))
         axes.set_xlabel("Dirichlet alpha (low: heterogeneous)")
     grid[0].set_ylabel("mean weight")
+    grid[0].set_ylim(0, min(1.0, 1.08 * max(tops)))
     handles, labels = grid[0].get_legend_handles_labels()
     title = _wrapped(series[0].partial) or None
     figure.legend(handles, labels, loc="outside lower center", ncols=4, title=title, title_fontsize=7.5)
     return figure
+
+
+def line_of(node: int) -> str:
+    """Line style of a node: the palette starts again after its last colour, dashed."""
+    return "-" if node < len(PALETTE) else "--"
+
+
+def panel_title(series: Series) -> str:
+    """Data set and reading, with the mark of partial data."""
+    return f"{series.title}, reading '{series.reading}'{' (partial data)' if series.partial else ''}"
 
 
 def _bars(axes: Axes, series: Series) -> None:
@@ -70,7 +84,7 @@ def _bars(axes: Axes, series: Series) -> None:
                 edgecolor="white", linewidth=0.4, label=DESCRIPTIONS[proposal],
             )  # fmt: skip
     axes.plot(places, series.target, color=TARGET_COLOUR, marker="o", label="target (ICC)")
-    if series.published and series.clients == len(series.published.weights):
+    if series.published and series.profiles == PAPER_NODES:
         axes.plot(
             places - WIDTH, series.published.weights, ls="none", marker="D", ms=5, mfc="white", mec="black",
             label="published (Table VII)",
@@ -82,16 +96,17 @@ def _bars(axes: Axes, series: Series) -> None:
 
 def _highest(series: Series) -> float:
     means = [weights.mean(axis=0).max() for weights in map(series.weights, BARS) if len(weights)]
-    printed = series.published.weights if series.published else ()
+    printed = series.published.weights if series.published and series.profiles == PAPER_NODES else ()
     return max([*means, *series.target, *printed])
 
 
-def _curves(axes: Axes, series: Series) -> None:
+def _curves(axes: Axes, series: Series) -> float:
+    """Draw the curves of one series and return its highest value."""
     places = np.arange(len(series.levels))
     samples = [series.at(level).weights("A") for level in series.levels]
     if not all(len(sample) for sample in samples):
         say_empty(axes, "no data")
-        return
+        return 1.0
     means = np.array([sample.mean(axis=0) for sample in samples])
     reach = np.array(
         [
@@ -101,10 +116,10 @@ def _curves(axes: Axes, series: Series) -> None:
     )
     for node, name in enumerate(series.nodes):
         colour, marker = PALETTE[node % len(PALETTE)], MARKERS[node % len(MARKERS)]
-        nudge = 0.06 * (node - (series.clients - 1) / 2)
+        nudge = min(0.06, 0.4 / series.clients) * (node - (series.clients - 1) / 2)
         axes.errorbar(
             places + nudge, means[:, node], reach[:, :, node].T, color=colour, marker=marker, capsize=2,
-            elinewidth=0.7, label=name,
+            elinewidth=0.7, ls=line_of(node), label=name,
         )  # fmt: skip
         axes.axhline(
             series.target[node],
@@ -114,7 +129,7 @@ def _curves(axes: Axes, series: Series) -> None:
             label="target (ICC), dotted" if not node else None,
         )
     axes.set_xticks(places, [f"{level:g}" for level in series.levels])
-    axes.set_ylim(0, 1)
+    return max((means + reach[:, 1]).max(), *series.target)
 
 
 def _wrapped(words: str, width: int = 90) -> str:

@@ -63,7 +63,9 @@ def run_checks(study: Study) -> list[Check]:
         Check("Jensen-Shannon gradient monotonicity", "finding", FINDING, _gradient(study)),
         Check("Financial weight exceeding Government weight", "finding", FINDING, _order(study)),
         _invariant(
-            "absence of NaN or Inf values", _finite(done, _numeric(done)), "every number of a finished row"
+            "absence of undefined or infinite values",
+            _finite(done, _numeric(done)),
+            "every number of a finished row",
         ),
     ]
     if done.empty:

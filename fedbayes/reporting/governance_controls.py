@@ -136,7 +136,7 @@ def mcnemar_levels_table(study: Study, series: list[Series], name: str, datasets
     methods = sorted({mcnemar_method(one.settings) for one in series}) or ["yates"]
     words = (
         f"McNemar's test against B per level ({', '.join(methods)}): discordant counts summed over seeds, which side "
-        "they favour, p of the summed table (* p < 0.05), and mean and median of the p-values of single seeds. Test "
+        "they favour, p of the summed table (starred: p < 0.05), and mean and median of the p-values of single seeds. Test "
         "rows of different seeds overlap, so the pooled p is smaller than that of an independent test. "
     )
     return _table(study, series, name, words, rows, datasets)
@@ -260,5 +260,7 @@ def centralised_table(study: Study) -> Table:
 
 def _table(study, series, name, words, rows, datasets) -> Table:
     frame = make_frame(rows)
-    text = caption(study, f"{words}{disclaimer(study, series)}".strip(), datasets)
+    thin = study.thin(name for name in datasets if name in published.DATASETS)
+    parts = (words.strip(), disclaimer(study, series), thin)
+    text = caption(study, " ".join(part for part in parts if part), datasets)
     return Table(name, text, without_constant(frame, "settings"))

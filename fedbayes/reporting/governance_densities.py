@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedbayes.reporting.figures import PALETTE, new_figure, say_empty
+from fedbayes.reporting.governance_alignment import FEW_NODES, line_of
 from fedbayes.reporting.governance_series import Series
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def draw_densities(readings: list[tuple[str, pd.DataFrame]], nodes: tuple[str, .
     for line, (reading, rows) in zip(grid, readings, strict=True):
         for axes, name in zip(line, classes, strict=True):
             _panel(axes, rows[rows["class"] == name], nodes)
-            axes.set_title(f"{name}, reading '{reading}'\n{_weights(rows, nodes)}")
+            few = len(nodes) <= FEW_NODES
+            axes.set_title(f"{name}, reading '{reading}'" + (f"\n{_weights(rows, nodes)}" if few else ""))
             handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         line[0].set_ylabel("density (1/s)")
     for axes in grid[-1]:
@@ -85,9 +87,9 @@ def _panel(axes: Axes, rows: pd.DataFrame, nodes: tuple[str, ...]) -> None:
     curves = normal_density(x, means[:, None], deviations[:, None])
     weights = rows["weight"].to_numpy(float)
     for curve, name in zip(curves, rows["node"], strict=True):
-        colour = PALETTE[nodes.index(name) % len(PALETTE)] if name in nodes else None
-        axes.plot(x, curve, color=colour, label=str(name))
-    axes.plot(x, weights @ curves, color="black", ls="--", lw=1.0, label="mixture")
+        place = nodes.index(name) if name in nodes else 0
+        axes.plot(x, curve, color=PALETTE[place % len(PALETTE)], ls=line_of(place), label=str(name))
+    axes.plot(x, weights @ curves, color="black", ls=":", lw=1.4, label="mixture")
     top = curves.max()
     axes.set_yscale("log")
     axes.set_ylim(top * 1e-6, top * 3)

@@ -40,7 +40,8 @@ def judge(
         Series to `Finding`.
     """
     datasets = list(datasets)
-    numbers, outcomes, shown = [], {}, []
+    numbers, outcomes = [], {}
+    shown: dict[str, list[str]] = {}
     for reading in READINGS:
         said, decided = [], []
         for dataset in datasets:
@@ -52,7 +53,7 @@ def judge(
             mark = " (partial data)" if series.partial else ""
             said.append(f"{series.title}{mark} {finding.numbers}")
             if series.partial and finding.outcome:
-                shown.append(f"{series.title}, reading {reading}: {finding.outcome}")
+                shown.setdefault(series.title, []).append(f"{reading} {finding.outcome}")
             decided.append(None if series.partial else finding.outcome)
         if said:
             numbers.append(f"{reading}: {'; '.join(said)}")
@@ -60,7 +61,8 @@ def judge(
     verdict, remark = _over_readings(outcomes)
     remarks = [remark, _absent(study, datasets), study.partial(datasets)]
     if shown:
-        remarks.append(f"on the partial data alone: {'; '.join(shown)}")
+        alone = "; ".join(f"{title}: {', '.join(said)}" for title, said in shown.items())
+        remarks.append(f"on the partial data alone {alone}")
     return Claim(
         section=section,
         quote=quote,
@@ -93,12 +95,6 @@ def _over_readings(outcomes: dict[str, str]) -> tuple[str, str]:
 
 def _absent(study: Study, datasets: list[str]) -> str:
     absent = [published.DATASETS[name].title for name in datasets if not study.chosen(name)]
-    thin = []
-    for name in datasets:
-        thin += [
-            f"{series.title}, reading {reading}: {series.coverage}"
-            for reading, series in study.chosen(name).items()
-            if "the paper's grid" in series.coverage
-        ]
     words = [f"no results of {', '.join(absent)}"] if absent else []
-    return ". ".join([*words, *thin])
+    thin = study.thin(datasets)
+    return ". ".join([*words, thin.rstrip(".")] if thin else words)

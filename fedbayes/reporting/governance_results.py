@@ -35,7 +35,7 @@ def results_table(study: Study, dataset: str) -> Table:
         rows = [_level_row(None, level, paper) for level in published.LEVELS] + _average_rows(None, paper)
     words = (
         f"Table {paper.results_table}. {paper.title} results: macro-F1 averaged over seeds, A - B with its "
-        "standard error over configurations, McNemar A against B pooled over seeds (* p < 0.05); "
+        "standard error over configurations, McNemar A against B pooled over seeds (starred: p < 0.05); "
         "'better/worse' counts single configurations significant in favour of A and of B."
     )
     coverage = "; ".join(f"{s.reading}, {s.label}: {s.coverage}" for s in study.of(dataset)) or NO_DATA

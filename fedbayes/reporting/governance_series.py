@@ -159,13 +159,17 @@ class Series:
 
     @cached_property
     def coverage(self) -> str:
-        """How much of the paper's grid of 7 levels and 5 seeds is there, in words."""
+        """How much of the paper's grid of 7 levels and 35 configurations is there, in words."""
         inside = self.at_paper_levels()
-        levels, configurations = len(inside.levels), inside.configurations
-        text = f"{levels} of {len(published.LEVELS)} levels, {configurations} configurations"
-        full = levels == len(published.LEVELS) and configurations == levels * len(published.SEEDS)
-        return (
-            text if full else f"{text} (the paper's grid has {len(published.LEVELS) * len(published.SEEDS)})"
+        whole = len(published.LEVELS) * len(published.SEEDS)
+        return f"{len(inside.levels)} of {len(published.LEVELS)} levels, {inside.configurations} of {whole} configurations"
+
+    @property
+    def full(self) -> bool:
+        """Whether every level of the paper has all seeds."""
+        seeds = self.runs.drop_duplicates(CONFIGURATION).groupby("alpha").size()
+        return len(self.at_paper_levels().levels) == len(published.LEVELS) and seeds.min() >= len(
+            published.SEEDS
         )
 
 

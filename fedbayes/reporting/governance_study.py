@@ -38,9 +38,12 @@ class Study:
         return self.runs[self.runs["status"] == "done"]
 
     @property
-    def profiles(self) -> tuple[NodeProfile, ...]:
-        """Node profiles of the first series; those of Table I without any."""
-        return self.series[0].profiles if self.series else PAPER_NODES
+    def node_sets(self) -> dict[str, tuple[NodeProfile, ...]]:
+        """Label of settings to node profiles, each set of profiles once; those of Table I without any series."""
+        sets: dict[tuple[NodeProfile, ...], str] = {}
+        for series in self.series:
+            sets.setdefault(series.profiles, series.label)
+        return {label: profiles for profiles, label in sets.items()} or {PAPER_SETTINGS: PAPER_NODES}
 
     @cached_property
     def series(self) -> list[Series]:
@@ -64,10 +67,15 @@ class Study:
         """Series of every other data set: synthetic flows, variants, a user's own."""
         return [series for series in self.series if series.dataset not in published.DATASETS]
 
-    def combinations(self) -> list[tuple[str, str, dict[str, Series]]]:
-        """Reading, label of the settings, and the series by data set that may be combined."""
+    def combinations(self, own_nodes: bool = True) -> list[tuple[str, str, dict[str, Series]]]:
+        """Reading, label of the settings, and the series by data set that may be combined.
+
+        `own_nodes=False` leaves out settings whose nodes are not those of Table I.
+        """
         groups: dict[tuple[str, str], dict[str, Series]] = {}
         for series in self.of_paper:
+            if series.profiles != PAPER_NODES and not own_nodes:
+                continue
             groups.setdefault((series.reading, series.label), {})[series.dataset] = series
         return [(reading, label, found) for (reading, label), found in groups.items()]
 
@@ -97,9 +105,11 @@ class Study:
         return OTHER_TITLES.get(dataset) or str(self.facts.get(dataset, {}).get("title", dataset))
 
     def partial(self, datasets: Iterable[str]) -> str:
-        """The words "partial data: ..." when any of these data sets is not the complete one, else empty."""
+        """The words "partial data: ..." when any of these data sets is not known to be complete, else empty."""
         words = []
-        for dataset in datasets:
+        for dataset in dict.fromkeys(datasets):
+            if dataset not in self.facts and (self.runs["dataset"] == dataset).any():
+                words.append(f"the manifest does not say whether {self.title(dataset)} is complete")
             if not is_partial(dataset, self.facts):
                 continue
             facts = self.facts[dataset]
@@ -114,6 +124,21 @@ class Study:
         """Whether there are finished rows, made of the complete data set."""
         return bool(self.of(dataset)) and not self.partial([dataset])
 
+    def thin(self, datasets: Iterable[str]) -> str:
+        """Which of these data sets have less than the paper's grid in the rows that decide claims, else empty."""
+        words = []
+        for dataset in datasets:
+            said: dict[str, list[str]] = {}
+            for reading, series in self.chosen(dataset).items():
+                if not series.full:
+                    said.setdefault(series.coverage, []).append(reading)
+            readings = list(self.chosen(dataset))
+            words += [
+                f"{self.title(dataset)} {text}" + ("" if which == readings else f" (reading {which[0]})")
+                for text, which in said.items()
+            ]
+        return f"Less than the paper's grid: {'; '.join(words)}." if words else ""
+
     @cached_property
     def missing(self) -> list[str]:
         """One sentence for each data set, reading, level or row of the paper's grid without results."""
@@ -125,11 +150,14 @@ class Study:
             if not (rows["status"] == "done").any():
                 said.append(f"{paper.title}: no results{_reasons(rows)}.")
                 continue
+            absent: dict[tuple[str, str], list[str]] = {}
             for series in self.of(dataset):
-                absent = [f"{level:g}" for level in published.LEVELS if not len(series.at(level).runs)]
-                where = f"{paper.title}, reading {series.reading}, {series.label}"
-                if absent:
-                    said.append(f"{where}: no results at alpha {', '.join(absent)}.")
+                levels = [f"{level:g}" for level in published.LEVELS if not len(series.at(level).runs)]
+                if levels:
+                    absent.setdefault((series.label, ", ".join(levels)), []).append(series.reading)
+            for (label, levels), readings in absent.items():
+                where = f"{paper.title}, {label}, {' and '.join(readings)}"
+                said.append(f"{where}: no results at alpha {levels}.")
             without = set(READINGS) - {series.reading for series in self.of(dataset)}
             said += [f"{paper.title}: no results in the reading {reading}." for reading in sorted(without)]
         unfinished = self.runs[self.runs["status"] != "done"]
@@ -154,7 +182,8 @@ def _order(series: Series) -> tuple:
     names = list(published.DATASETS)
     place = names.index(series.dataset) if series.dataset in names else len(names)
     reading = READINGS.index(series.reading) if series.reading in READINGS else len(READINGS)
-    return place, series.dataset, series.settings != "", series.settings, series.clients, reading
+    own = series.profiles != PAPER_NODES
+    return place, series.dataset, series.settings != "", own, series.settings, series.clients, reading
 
 
 def _reasons(rows: pd.DataFrame) -> str:

@@ -28,7 +28,7 @@ from fedbayes.reporting.governance_study import Study
 def alignment_table(study: Study) -> Table:
     """Table VII: learned weights of A per data set, and how often the order of the nodes holds."""
     rows = []
-    for reading, label, found in study.combinations():
+    for reading, label, found in study.combinations(own_nodes=False):
         for dataset, paper in published.DATASETS.items():
             rows.append(_alignment_row(found.get(dataset), paper.title, reading, label, paper))
         rows += _combined_alignment(found, reading, label)
@@ -36,7 +36,7 @@ def alignment_table(study: Study) -> Table:
         study,
         "Table VII. ICC alignment: learned weights of proposal A, averaged over seeds and levels. "
         "'Fin > Gov' and 'Fin > Hlth > Gov' count configurations. A tilde marks a value that the paper gives "
-        "as approximate.",
+        f"as approximate. {study.thin(study_datasets(study))}".strip(),
         study_datasets(study),
     )
     return Table("table_7", words, without_constant(make_frame(rows), "settings"))
@@ -54,7 +54,8 @@ def summary_table(study: Study) -> Table:
         study,
         "Table VIII. All data sets: A against B. 'Levels' counts levels whose pooled McNemar p is below "
         "0.05, 'configurations' single ones, each with how many favour A (better) and B (worse). The last "
-        "rows combine the published means of the three data sets by both rules.",
+        f"rows combine the published means of the three data sets by both rules. "
+        f"{study.thin(study_datasets(study))}".strip(),
         study_datasets(study),
     )
     return Table("table_8", words, without_constant(make_frame(rows), "settings"))
@@ -111,8 +112,8 @@ def _combined_alignment(found: dict[str, Series], reading: str, label: str) -> l
     counts = [alignment_counts(weights) for weights in parts.values()]
     ends, falling, total = (sum(column) for column in zip(*counts, strict=True))
     agree = sum(weights[:, 0].mean() > weights[:, -1].mean() for weights in parts.values())
-    for rule, place in (("mean of data sets", 0), ("mean of configurations", 1)):
-        row = {"Dataset": f"Combined, {rule} ({len(parts)} of 3)", "reading": reading, "settings": label}
+    for place, rule in enumerate(_rules(len(parts), total)):
+        row = {"Dataset": f"Combined, {rule}", "reading": reading, "settings": label}
         row |= _weight_cells([column[place] for column in columns], published.COMBINED_WEIGHTS)
         row |= _not_comparable(row, len(parts))
         row["Fin > Gov"] = f"{ends}/{total}"
@@ -120,6 +121,12 @@ def _combined_alignment(found: dict[str, Series], reading: str, label: str) -> l
         row["Alignment published"] = f"Fin > Gov: 3/3 (here {agree}/{len(parts)})"
         rows.append(row)
     return rows
+
+
+def _rules(datasets: int, configurations: int) -> tuple[str, str]:
+    """Names of both rules of combination, with how much of the paper's grid they rest on."""
+    whole = len(published.DATASETS) * len(published.LEVELS) * len(published.SEEDS)
+    return f"mean of {datasets} of 3 data sets", f"mean of {configurations} of {whole} configurations"
 
 
 def _not_comparable(row: dict, datasets: int) -> dict:
@@ -181,9 +188,9 @@ def _combined_summary(found: dict[str, Series], reading: str, label: str) -> lis
     pooled = pd.concat([inside[name].discordant("A") for name in paired])
     single = pool_mcnemar(pooled)
     rows = []
-    for rule, place in (("mean of data sets", 0), ("mean of configurations", 1)):
+    for place, rule in enumerate(_rules(len(paired), sum(map(len, paired.values())))):
         means = {proposal: values[place] for proposal, values in combined.items()}
-        row = {"Dataset": f"Combined, {rule} ({len(paired)} of 3)", "reading": reading, "settings": label}
+        row = {"Dataset": f"Combined, {rule}", "reading": reading, "settings": label}
         row |= _score_cells(means, means["A"] - means["B"], *published.COMBINED_SCORES.values())
         row |= _not_comparable(row, len(paired))
         row["Levels (better/worse)"] = NOT_APPLICABLE

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fedbayes.federated.governance import PAPER_NODES, icc_values, target_weights
+from fedbayes.federated.governance import PAPER_NODES, NodeProfile, icc_values, target_weights
 from fedbayes.reporting import governance_published as published
-from fedbayes.reporting.governance_format import NO_DATA, NOT_PRINTED, Table, caption, gap, make_frame, number
+from fedbayes.reporting.governance_format import (
+    NO_DATA,
+    NOT_PRINTED,
+    Table,
+    caption,
+    gap,
+    make_frame,
+    number,
+    without_constant,
+)
 from fedbayes.reporting.governance_results import results_table
 from fedbayes.reporting.governance_series import settings_value
 from fedbayes.reporting.governance_study import Study
@@ -33,27 +42,34 @@ def tables_of_paper(study: Study) -> list[Table]:
 
 def icc_table(study: Study) -> Table:
     """Table I: governance variables, ICC, and both ways to make a target of it."""
-    values = icc_values(study.profiles)
-    shares, projection = target_weights(values), target_weights(values, "projected")
+    rows = [row for label, nodes in study.node_sets.items() for row in _node_rows(label, nodes)]
+    words = "CRISC governance variables and ICC per node, with the target made of it by either rule."
+    return Table("table_1", f"Table I. {words}", without_constant(make_frame(rows), "settings"))
+
+
+def _node_rows(label: str, nodes: tuple[NodeProfile, ...]) -> list[dict]:
+    values = icc_values(nodes)
     rows = []
-    for node, value, share, point in zip(study.profiles, values, shares, projection, strict=True):
+    for node, share, point in zip(
+        nodes, target_weights(values), target_weights(values, "projected"), strict=True
+    ):
         printed = published.ICC[node.name] if node in PAPER_NODES else None
         rows.append(
             {
+                "settings": label,
                 "Node": node.name,
                 "CMM": f"{node.cmm:g}",
                 "KCI": f"{node.kci:.2f}",
                 "KRI": f"{node.kri:.2f}",
                 "CVSS": f"{node.cvss:.1f}",
-                "ICC": number(value, 4),
+                "ICC": number(node.icc, 4),
                 "ICC published": number(printed, 3, NOT_PRINTED),
-                "difference": gap(value, printed, 4),
+                "difference": gap(node.icc, printed, 4),
                 "target (normalised)": number(share, 3),
                 "target (projected)": number(point, 3),
             }
         )
-    words = "CRISC governance variables and ICC per node, with the target made of it by either rule."
-    return Table("table_1", f"Table I. {words}", make_frame(rows))
+    return rows
 
 
 def datasets_table(study: Study) -> Table:
