@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,17 +139,12 @@ def evaluate_structures(
             _evaluate_structure(rows, test, structure, variants, sums, measured)
         return sums, measured
 
-    total, measured = np.zeros(shape), np.zeros((len(variants), 4))
-    if threads == 1:
-        results = map(work, chunks)
+    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+        results = _in_order(pool, work, chunks, threads + 1) if pool else map(work, chunks)
+        total, measured = next(results)
         for sums, part in results:
             total += sums
             measured += part
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for sums, part in _in_order(pool, work, chunks, threads + 1):
-                total += sums
-                measured += part
     count = math.comb(len(cardinalities), n)
     total /= count
     measured[:, :2] /= count * len(clients)

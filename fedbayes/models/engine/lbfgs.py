@@ -11,6 +11,7 @@ from fedbayes.models.engine import vector_arithmetic as va
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.line_search import STATE_SIZE, begin, next_step
 from fedbayes.models.engine.problem import evaluate
+from fedbayes.models.engine.vector_arithmetic import fma
 
 MEMORY = 10
 _TOLERANCE = 2.22e-9  # relative decrease of the objective
@@ -43,39 +44,73 @@ def dot(a, b, n):
 
 
 @compiled
-def _add_multiple(target, factor, source, n):
-    multiple = va.stack(_EIGHT, 1, 0)
-    va.fill(_EIGHT, multiple, factor)
+def _combine(target, scale, factor, source, other, n):
+    """Set target to scale * target + factor * source, all of n numbers; return target . other."""
+    scales, factors = va.stack(_EIGHT, 1, 0), va.stack(_EIGHT, 1, 0)
+    part, products = va.stack(_EIGHT, 1, 0), va.stack(_EIGHT, 1, 0)
+    va.fill(_EIGHT, scales, scale)
+    va.fill(_EIGHT, factors, factor)
+    va.fill(_EIGHT, products, 0.0)
     for i in range(0, n, 8):
-        va.multiply_add(_EIGHT, va.advance(target, i), multiple, va.advance(source, i))
+        va.assign_product(_EIGHT, part, scales, va.advance(target, i))
+        va.multiply_add(_EIGHT, part, factors, va.advance(source, i))
+        va.assign(_EIGHT, va.advance(target, i), part)
+        va.multiply_add(_EIGHT, products, part, va.advance(other, i))
+    return va.total(_EIGHT, products)
 
 
 @compiled
 def _largest_component(a, n):
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, abs(a[i]))
-    return largest
+    largest = va.stack(_EIGHT, 1, 0)
+    va.fill(_EIGHT, largest, 0.0)
+    for i in range(0, n, 8):
+        va.raise_to_magnitude(_EIGHT, largest, va.advance(a, i))
+    return va.largest(_EIGHT, largest)
 
 
 @compiled
-def _direction(direction, gradient, steps, changes, curvature, alpha, newest, stored, n):
-    """Two-loop recursion: direction = -H gradient, from the stored steps and gradient changes."""
-    d, s, y = va.pointer(direction), va.pointer(steps), va.pointer(changes)
+def _direction(d, g, steps, changes, curvature, alpha, newest, stored, n):
+    """Two-loop recursion: d = -H g from the stored steps and gradient changes; returns d . g.
+
+    Each pass over d also takes the scalar product that the next one needs.
+    """
     for i in range(n):
-        d[i] = -gradient[i]
+        d[i] = -g[i]
+    if stored == 0:
+        return dot(d, g, n)
+    oldest = (newest - stored + 1) % MEMORY
+    product = dot(d, va.advance(steps, newest * n), n)
     for back in range(stored):
         slot = (newest - back) % MEMORY
-        alpha[slot] = dot(va.advance(s, slot * n), d, n) / curvature[slot, 0]
-        _add_multiple(d, -alpha[slot], va.advance(y, slot * n), n)
-    if stored > 0:
-        scale = curvature[newest, 0] / curvature[newest, 1]
-        for i in range(n):
-            d[i] *= scale
+        alpha[slot] = product / curvature[slot, 0]
+        change = va.advance(changes, slot * n)
+        if slot != oldest:
+            after = va.advance(steps, (newest - back - 1) % MEMORY * n)
+            product = _combine(d, 1.0, -alpha[slot], change, after, n)
+        else:
+            scale = curvature[newest, 0] / curvature[newest, 1]
+            product = _combine(d, scale, -alpha[slot] * scale, change, change, n)
     for back in range(stored - 1, -1, -1):
         slot = (newest - back) % MEMORY
-        beta = dot(va.advance(y, slot * n), d, n) / curvature[slot, 0]
-        _add_multiple(d, alpha[slot] - beta, va.advance(s, slot * n), n)
+        factor = alpha[slot] - product / curvature[slot, 0]
+        after = g if back == 0 else va.advance(changes, (newest - back + 1) % MEMORY * n)
+        product = _combine(d, 1.0, factor, va.advance(steps, slot * n), after, n)
+    return product
+
+
+@compiled
+def _record(step, d, g, before, step_out, change_out, n):
+    """Store step * d and g - before; return the square of the latter."""
+    factor, change = va.stack(_EIGHT, 1, 0), va.stack(_EIGHT, 1, 0)
+    products = va.stack(_EIGHT, 1, 0)
+    va.fill(_EIGHT, factor, step)
+    va.fill(_EIGHT, products, 0.0)
+    for i in range(0, n, 8):
+        va.assign_product(_EIGHT, va.advance(step_out, i), factor, va.advance(d, i))
+        va.assign_difference(_EIGHT, change, va.advance(g, i), va.advance(before, i))
+        va.assign(_EIGHT, va.advance(change_out, i), change)
+        va.multiply_add(_EIGHT, products, change, change)
+    return va.total(_EIGHT, products)
 
 
 @compiled
@@ -107,73 +142,67 @@ def minimise(problem, weights, max_iterations, workspace):
     """
     n = weights.shape[0]
     memory = workspace.reshape(-1)
-    steps = memory[: MEMORY * n]
-    changes = memory[MEMORY * n : 2 * MEMORY * n]
     rest = memory[2 * MEMORY * n :]
-    gradient, old_gradient, direction, old_weights = (
+    gradient, old_gradient, direction, spare = (
         rest[:n],
         rest[n : 2 * n],
         rest[2 * n : 3 * n],
-        rest[3 * n :],
+        rest[3 * n : 4 * n],
     )
+    steps, changes, d = va.pointer(memory), va.advance(va.pointer(memory), MEMORY * n), va.pointer(direction)
     curvature = np.empty((MEMORY, 2))  # step . change, change . change
     alpha = np.empty(MEMORY)
     search = np.empty(STATE_SIZE)
-    g, d = va.pointer(gradient), va.pointer(direction)
     gradient[:] = 0.0
+    old_gradient[:] = 0.0
 
     value = evaluate(problem, weights, gradient)
     iterations, evaluations = 0, 1
     stored, newest = 0, -1
-    if _largest_component(gradient, n) <= _GRADIENT_TOLERANCE:
-        return value, iterations, evaluations
-    while iterations < max_iterations:
-        _direction(direction, gradient, steps, changes, curvature, alpha, newest, stored, n)
-        slope = dot(g, d, n)
+    current, other, swapped = weights, spare, False  # the two change places in each line search
+    converged = _largest_component(va.pointer(gradient), n) <= _GRADIENT_TOLERANCE
+    while iterations < max_iterations and not converged:
+        slope = _direction(d, va.pointer(gradient), steps, changes, curvature, alpha, newest, stored, n)
         start_slope, old_value = slope, value
         step = 1.0
         if iterations == 0:
             step = min(1.0 / np.sqrt(dot(d, d, n)), 1e10)
-        found = slope < 0.0
-        if found:
-            for i in range(n):
-                old_weights[i] = weights[i]
-                old_gradient[i] = gradient[i]
+        found = False
+        if slope < 0.0:
+            current, other, swapped = other, current, not swapped
+            gradient, old_gradient = old_gradient, gradient
             begin(search, value, slope, step)
-            found = False
             for _ in range(_MAX_TRIALS):
                 for i in range(n):
-                    weights[i] = old_weights[i] + step * direction[i]
-                value = evaluate(problem, weights, gradient)
+                    current[i] = fma(step, direction[i], other[i])
+                value = evaluate(problem, current, gradient)
                 evaluations += 1
-                slope = dot(g, d, n)
+                slope = dot(va.pointer(gradient), d, n)
                 trial, found = next_step(search, step, value, slope)
                 if found:
                     break
                 step = trial
             if not found:
                 value = old_value
-                for i in range(n):
-                    weights[i] = old_weights[i]
-                    gradient[i] = old_gradient[i]
+                current, other, swapped = other, current, not swapped
+                gradient, old_gradient = old_gradient, gradient
         if not found:
             if stored == 0:
                 break
-            stored = 0  # start again along the gradient
+            stored, newest = 0, -1  # start again along the gradient
             continue
         iterations += 1
-        if _largest_component(gradient, n) <= _GRADIENT_TOLERANCE:
-            break
-        if old_value - value <= _TOLERANCE * max(max(abs(old_value), abs(value)), 1.0):
-            break
+        converged = _largest_component(va.pointer(gradient), n) <= _GRADIENT_TOLERANCE
+        converged |= old_value - value <= _TOLERANCE * max(max(abs(old_value), abs(value)), 1.0)
         bend = (slope - start_slope) * step
         if bend > _EPSILON * -start_slope * step:
             newest = (newest + 1) % MEMORY
             stored = min(stored + 1, MEMORY)
-            for i in range(n):
-                steps[newest * n + i] = step * direction[i]
-                changes[newest * n + i] = gradient[i] - old_gradient[i]
-            y = va.advance(va.pointer(changes), newest * n)
             curvature[newest, 0] = bend
-            curvature[newest, 1] = dot(y, y, n)
+            curvature[newest, 1] = _record(
+                step, d, va.pointer(gradient), va.pointer(old_gradient),
+                va.advance(steps, newest * n), va.advance(changes, newest * n), n,
+            )  # fmt: skip
+    if swapped:
+        weights[:] = spare
     return value, iterations, evaluations

@@ -158,6 +158,12 @@ def assign_sum(context, lanes, target, left, right):
 
 
 @intrinsic
+def assign_difference(context, lanes, target, left, right):
+    """Set target to left - right."""
+    return types.void(lanes, target, left, right), _elementwise(lambda b, old, x, y: b.fsub(x, y))
+
+
+@intrinsic
 def assign_product(context, lanes, target, left, right):
     """Set target to left * right."""
     return types.void(lanes, target, left, right), _elementwise(lambda b, old, x, y: b.fmul(x, y))
@@ -179,6 +185,19 @@ def multiply(context, lanes, target, source):
 def multiply_add(context, lanes, target, left, right):
     """Add left * right to target, rounded once."""
     return types.void(lanes, target, left, right), _elementwise(lambda b, old, x, y: _fused(b, x, y, old()))
+
+
+@intrinsic
+def raise_to_magnitude(context, lanes, target, source):
+    """Set target to max(target, |source|)."""
+
+    def operation(builder, old, x):
+        negative = builder.fsub(ir.Constant(x.type, [-0.0] * x.type.count), x)
+        magnitude = builder.select(builder.fcmp_ordered(">", negative, x), negative, x)
+        before = old()
+        return builder.select(builder.fcmp_ordered(">", magnitude, before), magnitude, before)
+
+    return types.void(lanes, target, source), _elementwise(operation)
 
 
 @intrinsic
