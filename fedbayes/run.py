@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedbayes import manifest, runner
 from fedbayes.config import RunOptions, check_keys, conf_directory, did_you_mean
-from fedbayes.errors import ConfigurationError, DataError, FedbayesError
+from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
 from fedbayes.store import ResultStore
 
@@ -148,9 +148,9 @@ def run(composed: DictConfig, arguments: Sequence[str]) -> int:
         return _run(OmegaConf.to_container(composed, resolve=True), arguments)
     except ConfigurationError as error:
         return _refuse(error)
-    except DataError as error:
+    except FedbayesError as error:
         print(f"fedbayes: {error}", file=sys.stderr)
-        return 2
+        return 1
     except OSError as error:
         print(f"fedbayes: {error}; finished cells are saved, the same command goes on", file=sys.stderr)
         return 1
@@ -189,9 +189,11 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     manifest.check_fingerprints(options.output_dir, datasets, variant)
     entry = manifest.invocation(mapping, options, module, parameters, datasets, arguments)
     manifest.record(options.output_dir, entry)
-    with _TerminationAsInterrupt():
-        summary = runner.run_grid(grid, options, store, remaining, datasets, errors)
-    store.merge(close=True)
+    try:
+        with _TerminationAsInterrupt():
+            summary = runner.run_grid(grid, options, store, remaining, datasets, errors)
+    finally:
+        store.merge(close=True)
     manifest.record(options.output_dir, entry | manifest.ending(summary.exit_code))
     _say(grid, options, summary, remaining)
     if options.report and not summary.interrupted:
