@@ -65,6 +65,11 @@ def _paper_figures(study: Study, folder: Path, variant: Variant) -> list[Path]:
         written += _dataset_figures(study, folder, dataset, variant, names, titles)
     found = {name: _by_reading(study, name, variant) for name in published.DATASETS}
     present = [name for name, series in found.items() if series]
+    if not present:
+        written += explain_absence(
+            folder, f"figure_10{variant.suffix}", f"no finished rows ({variant.label})."
+        )
+        return written + _density_figure(study, folder, variant)
     words = (
         "Figure 10. ICC alignment across data sets: learned weights of A averaged over seeds and levels, controls A0 "
         "(lambda = 0) and AR (ICC reversed) beside them; orange: the target made of the ICC; diamonds: Table VII."

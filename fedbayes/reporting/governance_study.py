@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,7 +109,7 @@ class Study:
         """The words "partial data: ..." when any of these data sets is not known to be complete, else empty."""
         words = []
         for dataset in dict.fromkeys(datasets):
-            if dataset not in self.facts and (self.runs["dataset"] == dataset).any():
+            if dataset not in self.facts and (self.done["dataset"] == dataset).any():
                 words.append(f"the manifest does not say whether {self.title(dataset)} is complete")
             if not is_partial(dataset, self.facts):
                 continue
@@ -161,6 +162,7 @@ class Study:
             without = set(READINGS) - {series.reading for series in self.of(dataset)}
             said += [f"{paper.title}: no results in the reading {reading}." for reading in sorted(without)]
         unfinished = self.runs[self.runs["status"] != "done"]
+        unfinished = unfinished[unfinished["dataset"].isin(self.done["dataset"].unique())]
         for (dataset, status), rows in unfinished.groupby(["dataset", "status"], sort=True):
             said.append(f"{self.title(dataset)}: {len(rows)} rows {status}{_reasons(rows)}.")
         return said
@@ -191,5 +193,7 @@ def _reasons(rows: pd.DataFrame) -> str:
     distinct = sorted({message for message in messages if message})
     if not distinct:
         return ""
+    # a report may be shared: where files lie on this machine is nobody's business
+    first = re.sub(r"(?<![\w:])/[^\s;,:)]+", "PATH", distinct[0])
     more = f" (and {len(distinct) - 1} other messages)" if len(distinct) > 1 else ""
-    return f": {distinct[0].rstrip('.')}{more}"
+    return f": {first.rstrip('.')}{more}"

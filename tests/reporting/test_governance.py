@@ -430,7 +430,9 @@ def written(tmp_path_factory):
     runs = pd.concat(
         [
             make_runs(("nsl-kdd", "unsw-nb15"), levels=(0.05, 0.3, 1.0)),
-            make_runs(("cic-ids2017",), levels=(0.05,)).assign(status="unavailable", message="no files"),
+            make_runs(("cic-ids2017",), levels=(0.05,)).assign(
+                status="unavailable", message="nothing below /home/me/data; put it there"
+            ),
         ]
     )
     make_gaussians(runs[runs["dataset"] == "nsl-kdd"]).to_csv(folder / "node_gaussians.csv", index=False)
@@ -468,7 +470,17 @@ def test_partial_words_on_everything_concerned(written):
     ):
         assert "artial data: UNSW-NB15 is 128,836 rows" in (folder / name).read_text()
     assert "partial data" not in (folder / "figures/figure_1.md").read_text()
-    assert "CIC-IDS2017: no results: no files." in (folder / "CLAIMS.md").read_text()
+    assert "CIC-IDS2017: no results: nothing below PATH; put it there." in (folder / "CLAIMS.md").read_text()
+
+
+def test_without_any_finished_row_the_report_says_so(tmp_path):
+    runs = make_runs(levels=(0.05,), seeds=(42,)).assign(status="unavailable", message="no files")
+    runs[["macro_f1", "accuracy", "jsd", "anll_mean", "anll_median"]] = np.nan
+    paths = governance.write(tmp_path, runs, make_manifest())
+    assert not [path for path in paths if path.suffix == ".png"]
+    assert "not testable here" in (tmp_path / "CLAIMS.md").read_text()
+    assert "0 reproduced, 0 partly, 0 not, 29" in (tmp_path / "CLAIMS.md").read_text()
+    assert "no finished rows" in (tmp_path / "figures/figure_10.md").read_text()
 
 
 def test_synthetic_flows_stay_out_of_the_papers_tables(tmp_path, monkeypatch):
