@@ -13,6 +13,7 @@ import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.newton_cells import (
+    CHUNK,
     add_row_products,
     add_scores,
     arrange,
@@ -28,6 +29,15 @@ from fedbayes.models.engine.newton_elimination import (
     padded,
     solve_packed,
 )
+from fedbayes.models.engine.newton_joint import (
+    MAXIMUM_CLASSES,
+    add_joint_scores,
+    group_attributes,
+    joint_gradient,
+    joint_products,
+    make_room,
+    pair_products,
+)
 from fedbayes.models.engine.newton_line import line_minimum, posteriors
 from fedbayes.models.engine.newton_rowspace import (
     apply_factor,
@@ -39,6 +49,7 @@ from fedbayes.models.engine.newton_rowspace import (
 )
 
 PIVOT_FLOOR = 1e-15
+LIMIT = 64
 
 
 def solve(
@@ -133,13 +144,23 @@ def newton_weights(
     probability, residual = np.empty((classes, rows)), np.empty((classes, rows))
     gradient, direction = np.empty((cells, m)), np.zeros((cells, m))
     shared_direction = np.zeros((2, classes))
-    table, scratch = np.empty((classes, values)), np.empty(values)
+    table, scratch = np.empty((classes, values)), np.empty(values + q * LIMIT)
     bias, bias_gradient = np.empty(classes), np.empty(classes)
     small, offset_products, products, widest = _feature_products(starts, codes, theta, classes, m)
-    work = np.zeros((widest, padded(widest)))
+    joint, group_count, group_start, entry_start, example, groups, weight_cost, sizes = _groups(
+        starts, codes, offsets, values, classes
+    )
+    product, active = np.empty((sizes[0], 4)), np.empty(sizes[0], np.int64)
+    room = make_room(classes if sizes[0] > 0 else 1, q, sizes[1], sizes[2], sizes[4], sizes[3])
+    work = np.zeros((padded(widest), padded(widest)))
     span = classes * (q + 1)
-    block = np.zeros((span, padded(span)))
-    features, weighted = np.zeros((4, padded(span))), np.zeros((4, padded(span)))
+    block = np.zeros((padded(span), padded(span)))
+    own = np.zeros((classes, padded(q + 1), padded(q + 1)))
+    row_scratch = (
+        np.zeros((CHUNK, padded(span))),
+        np.zeros((CHUNK, padded(q + 1))),
+        np.zeros((CHUNK, padded(q + 1))),
+    )
     pair_row, pair_class = np.empty(m, np.int64), np.empty(m, np.int64)
     pairs = np.empty(cells, np.int64)
     largest = max(1, m // max(1, classes - 1) + 1)
@@ -149,7 +170,7 @@ def newton_weights(
     overlap, image, other, rest = np.empty(classes), np.empty(m), np.empty(m), np.empty(m)
     coefficients = np.empty(classes + 1)
     store, store_at = np.empty(1024), np.empty(cells, np.int64)
-    border = np.zeros((2 * classes + 1, padded(2 * classes + 1)))
+    border = np.zeros((padded(2 * classes + 1), padded(2 * classes + 1)))
     border_store = np.empty(packed_length(2 * classes, 2 * classes + 1))
 
     for k in range(cells):
@@ -176,7 +197,13 @@ def newton_weights(
         for k in range(cells):
             lo, hi = starts[k], starts[k + 1]
             by_class(theta[k], table)
-            cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient[k], bias_gradient)
+            if joint[k]:
+                joint_gradient(
+                    codes, lo, hi, residual, table, group_count[k], group_start[k], entry_start[k], example[k],
+                    groups[lo:hi], scratch, gradient[k], bias_gradient,
+                )
+            else:
+                cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient[k], bias_gradient)
             for t in range(m):
                 gradient[k, t] += rho * (w[k, t] - 1.0)
             pairs[k] = -1
@@ -184,6 +211,8 @@ def newton_weights(
                 pairs[k] = uncertain_pairs(
                     lo, hi, probability, 1e-6 * ridge, pair_row, pair_class, scale, tail
                 )
+                if pairs[k] >= 0 and _pair_cost(pairs[k]) > weight_cost[k]:
+                    pairs[k] = -1
             if pairs[k] >= 0:
                 size = pairs[k]
                 n = hi - lo
@@ -218,11 +247,24 @@ def newton_weights(
                 for c in range(classes + 1):
                     for d in range(classes + 1):
                         work[size + c, size + d] = 0.0
+            elif joint[k]:
+                size = m
+                count = pair_products(lo, hi, probability, 1e-18, product, active)
+                joint_products(
+                    codes, table, group_count[k], group_start[k], entry_start[k], example[k], groups[lo:hi], active,
+                    count, product, room, ridge, work,
+                )
             else:
                 size = m
-                block[:] = 0.0
-                add_row_products(codes, lo, hi, y, probability, residual, table, features, weighted, block)
-                arrange(block, classes, q, gradient[k], bias_gradient, ridge, work)
+                add_row_products(codes, lo, hi, y, probability, residual, table, row_scratch, block, own)
+                arrange(block, own, classes, q, work)
+                for t in range(m):
+                    work[t, t] += ridge
+            if pairs[k] < 0:
+                for t in range(m):
+                    work[t, m + classes] = gradient[k, t]
+                for c in range(classes):
+                    work[m + c, m + classes] = bias_gradient[c]
             width = size + classes + 1
             eliminate(work, size, width, PIVOT_FLOOR)
             store_at[k] = at
@@ -328,7 +370,13 @@ def newton_weights(
             for t in range(m):
                 linear += rho * (w[k, t] - 1.0) * direction[k, t]
                 quadratic += rho * direction[k, t] ** 2
-            add_scores(codes, lo, hi, table, direction[k], offsets, bias, scratch, move)
+            if joint[k]:
+                add_joint_scores(
+                    codes, lo, hi, table, direction[k], bias, group_count[k], group_start[k], entry_start[k],
+                    example[k], groups[lo:hi], scratch, move,
+                )
+            else:
+                add_scores(codes, lo, hi, table, direction[k], offsets, bias, scratch, move)
         to_margins(move, y)
         slope = linear
         for c in range(classes):
@@ -352,8 +400,10 @@ def newton_weights(
             break
         if step < 0.1:
             damping = max(10.0 * damping, 1e-3)
+        elif damping > 1e-7:
+            damping *= 0.1
         else:
-            damping = damping * 0.1 if damping > 1e-5 else 0.0
+            damping = 0.0
     for k in range(cells):
         for c in range(classes):
             for j in range(q):
@@ -384,3 +434,60 @@ def _feature_products(starts, codes, theta, classes, m):
             part = products[offset[k] : offset[k] + classes * n * n].reshape(classes, n, n)
             feature_products(codes, starts[k], starts[k + 1], table, feature, part)
     return small, offset, products, m + classes + 1
+
+
+@compiled
+def _pair_cost(pairs):
+    """Rough cost of a cell in row space, in multiply-adds."""
+    return pairs**3 / 6.0 + 8.0 * pairs**2
+
+
+@compiled
+def _groups(starts, codes, offsets, values, classes):
+    """Group the attributes of every cell, and decide which cells are better off with it."""
+    cells = starts.shape[0] - 1
+    rows, q = codes.shape
+    m = classes * q
+    joint = np.zeros(cells, np.bool_)
+    weight_cost = np.empty(cells)
+    group_count = np.zeros(cells, np.int64)
+    group_start, entry_start = np.zeros((cells, q + 1), np.int64), np.zeros((cells, q + 1), np.int64)
+    try_them = classes <= MAXIMUM_CLASSES
+    example = np.zeros((cells, values + q * LIMIT if try_them else 1), np.int64)
+    groups = np.empty((rows if try_them else 0, q), np.int32)
+    pairs = classes * (classes - 1) // 2
+    sizes = np.zeros(5, np.int64)
+    for k in range(cells):
+        lo, hi = starts[k], starts[k + 1]
+        n = hi - lo
+        weight_cost[k] = n * (m * m / 2.0 + 2.0 * m) + m**3 / 6.0
+        if not try_them or n < 16:
+            continue
+        limit = max(4, min(LIMIT, int(0.7 * np.sqrt(n))))
+        count = group_attributes(
+            codes, lo, hi, offsets, values, limit, group_start[k], entry_start[k], example[k], groups[lo:hi]
+        )
+        group_count[k] = count
+        entries = entry_start[k, count]
+        product_cost = 0.0
+        largest = 0
+        highest, widest = 0, 0
+        for g in range(count):
+            members = group_start[k, g + 1] - group_start[k, g]
+            height = entry_start[k, g + 1] - entry_start[k, g]
+            width = entries - entry_start[k, g]
+            product_cost += 2.0 * pairs * height * width * (members + 2.0)
+            product_cost += members * (2.0 * pairs + classes) * height * (group_start[k, g + 1] + 8.0)
+            largest = max(largest, height * width)
+            highest = max(highest, height)
+            widest = max(widest, members)
+        cost = product_cost + n * count * (count + 1) / 2.0 * (2.5 if pairs == 1 else 5.0) + m**3 / 6.0
+        if cost < weight_cost[k]:
+            joint[k] = True
+            weight_cost[k] = cost
+            sizes[0] = max(sizes[0], n)
+            sizes[1] = max(sizes[1], largest)
+            sizes[2] = max(sizes[2], highest)
+            sizes[4] = max(sizes[4], widest)
+            sizes[3] = max(sizes[3], entries)
+    return joint, group_count, group_start, entry_start, example, groups, weight_cost, sizes

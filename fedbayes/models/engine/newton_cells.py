@@ -4,10 +4,11 @@ Inside a cell the weights are ordered class by class, ``y * q + j``. The class p
 through one bias per class, so each cell adds ``classes`` coupling columns.
 """
 
-import numpy as np
-
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.newton_elimination import subtract_four
+from fedbayes.models.engine.newton_tiles import subtract_product, subtract_square
+
+CHUNK = 32
+"""Rows whose products are summed at a time."""
 
 NEGLIGIBLE = 1e-18
 """Posteriors below this add nothing to a Hessian that is kept definite by 1e-8."""
@@ -75,100 +76,76 @@ def cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient, bi
 
 
 @compiled
-def add_row_products(codes, lo, hi, y, probability, residual, table, features, weighted, block):
+def add_row_products(codes, lo, hi, y, probability, residual, table, rows, block, own):
     """Hessian of the loss in a cell, in the order ``c * (q + 1) + j`` with the bias as last feature of a class.
 
-    Each row adds (diag(p) - pp') between classes times the products of its features. Four rows are taken at a
-    time; classes that none of them can belong to are left out. Within a class p(1 - p) is used as it is, so
-    that nearly certain rows lose no digits. Upper triangle only.
+    Each row adds (diag(p) - pp') between classes times the products of its features. A few rows are taken at a
+    time; the columns between the first and the last class that any of them can belong to take part. Within a
+    class p(1 - p) is used as it is, so that nearly certain rows lose no digits.
+
+    Parameters
+    ----------
+    rows : tuple of three ndarrays
+        Scratch: (CHUNK, padded span of all classes) and twice (CHUNK, padded q + 1); zero in the padding.
+    block, own : ndarray
+        Filled: the upper triangle between classes (its diagonal blocks are scratch), and (classes, padded
+        q + 1, padded q + 1) within a class.
     """
     classes = table.shape[0]
     q = codes.shape[1]
     span = q + 1
-    for first in range(lo, hi, 4):
+    weighted, feature, scaled = rows
+    block[:] = 0.0
+    own[:] = 0.0
+    for first in range(lo, hi, CHUNK):
+        count = min(CHUNK, hi - first)
         low, high = classes, 0
-        for b in range(4):
-            i = first + b
-            if i >= hi:
-                for t in range(classes * span):
-                    features[b, t] = 0.0
-                    weighted[b, t] = 0.0
-                continue
-            for c in range(classes):
-                p = probability[c, i]
+        for c in range(classes):
+            at = c * span
+            used = False
+            for b in range(count):
+                p = probability[c, first + b]
                 if p < NEGLIGIBLE:
                     p = 0.0
-                else:
-                    low = min(low, c)
-                    high = max(high, c + 1)
-                at = c * span
+                used |= p > 0.0
+                variance = p * _rest(c, first + b, y, probability, residual)
                 for j in range(q):
-                    f = table[c, codes[i, j]]
-                    features[b, at + j] = f
+                    f = table[c, codes[first + b, j]]
+                    feature[b, j] = f
+                    scaled[b, j] = -variance * f
                     weighted[b, at + j] = p * f
-                features[b, at + q] = 1.0
+                feature[b, q] = 1.0
+                scaled[b, q] = -variance
                 weighted[b, at + q] = p
-        for c in range(low, high):
-            at = c * span
-            if (
-                weighted[0, at + q] == 0.0
-                and weighted[1, at + q] == 0.0
-                and weighted[2, at + q] == 0.0
-                and weighted[3, at + q] == 0.0
-            ):
-                continue
-            rest0 = _rest(c, first, hi, y, probability, residual)
-            rest1 = _rest(c, first + 1, hi, y, probability, residual)
-            rest2 = _rest(c, first + 2, hi, y, probability, residual)
-            rest3 = _rest(c, first + 3, hi, y, probability, residual)
-            begin, end = at + span, high * span
-            for j in range(at, at + span):
-                a, b0, b1, b2 = weighted[0, j], weighted[1, j], weighted[2, j], weighted[3, j]
-                subtract_four(
-                    block[j, begin:end],
-                    a,
-                    b0,
-                    b1,
-                    b2,
-                    weighted[0, begin:end],
-                    weighted[1, begin:end],
-                    weighted[2, begin:end],
-                    weighted[3, begin:end],
-                )
-                a, b0, b1, b2 = a * rest0, b0 * rest1, b1 * rest2, b2 * rest3
-                for t in range(j, begin):
-                    block[j, t] += (a * features[0, t] + b0 * features[1, t]) + (
-                        b1 * features[2, t] + b2 * features[3, t]
-                    )
+            if used:
+                low, high = min(low, c), c + 1
+                subtract_product(own[c], scaled, feature, count, span, 0, span)
+        subtract_square(block, weighted, count, low * span, high * span)
 
 
 @compiled(inline="always")
-def _rest(c, i, hi, y, probability, residual):
+def _rest(c, i, y, probability, residual):
     """1 - p, from the other classes where p is nearly 1."""
-    if i >= hi:
-        return 0.0
     return -residual[c, i] if y[i] == c else 1.0 - probability[c, i]
 
 
 @compiled
-def arrange(block, classes, q, gradient, bias_gradient, ridge, matrix):
-    """Move the block to elimination order: weights, then biases, then the gradient as right-hand side."""
+def arrange(block, own, classes, q, matrix):
+    """Move the sums to elimination order: weights, then biases; the gradient follows as right-hand side."""
     span = q + 1
     m = classes * q
     for c in range(classes):
         for j in range(q):
             source, target = c * span + j, c * q + j
             for t in range(j, q):
-                matrix[target, c * q + t] = block[source, c * span + t]
-            matrix[target, m + c] = block[source, c * span + q]
+                matrix[target, c * q + t] = own[c, j, t]
+            matrix[target, m + c] = own[c, j, q]
             for d in range(c + 1, classes):
                 for t in range(q):
                     matrix[target, d * q + t] = block[source, d * span + t]
                 matrix[target, m + d] = block[source, d * span + q]
             for d in range(c):
                 matrix[target, m + d] = block[d * span + q, source]
-            matrix[target, target] += ridge
-            matrix[target, m + classes] = gradient[target]
-        for d in range(c, classes):
+        matrix[m + c, m + c] = own[c, q, q]
+        for d in range(c + 1, classes):
             matrix[m + c, m + d] = block[c * span + q, d * span + q]
-        matrix[m + c, m + classes] = bias_gradient[c]

@@ -11,23 +11,7 @@ from math import sqrt
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
-
-ALIGNMENT = 4
-"""Rows start at multiples of this many numbers, so that updates run over whole vectors."""
-
-
-@compiled
-def padded(width):
-    """Width rounded up to the alignment."""
-    return (width + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-
-
-@compiled
-def subtract_four(target, a, b, c, d, row_a, row_b, row_c, row_d):
-    """Subtract a * row_a + b * row_b + c * row_c + d * row_d from target."""
-    for t in range(target.shape[0]):
-        target[t] -= (a * row_a[t] + b * row_b[t]) + (c * row_c[t] + d * row_d[t])
-
+from fedbayes.models.engine.newton_tiles import ROWS, padded, subtract_pivots
 
 @compiled
 def eliminate(matrix, size, width, floor):
@@ -35,52 +19,31 @@ def eliminate(matrix, size, width, floor):
 
     Parameters
     ----------
-    matrix : ndarray (>= width, padded width)
-        Upper triangle; overwritten. What lies below the diagonal is scratch.
+    matrix : ndarray (padded width, padded width)
+        Upper triangle; overwritten. What lies below the diagonal or beyond ``width`` is scratch.
     size : int
         Number of unknowns to eliminate.
     width : int
-        Order of the whole matrix, riders included; the last row (the right-hand side's) is not updated.
+        Order of the whole matrix, riders included.
     floor : float
         Smallest pivot, relative to its diagonal entry, that counts as positive: rounding may leave less
         of a direction without curvature, and the floor then stands for it.
     """
     end = padded(width)
-    diagonal = np.empty(size)
-    for i in range(size):
-        diagonal[i] = matrix[i, i]
-    for first in range(0, size, 4):
-        last = min(first + 4, size)
-        for k in range(first, last):
-            pivot = max(matrix[k, k], floor * diagonal[k])
+    for row in range(0, width, ROWS):
+        least = np.empty(ROWS)
+        for r in range(ROWS):
+            least[r] = floor * matrix[row + r, row + r]
+        subtract_pivots(matrix, row, min(row, size), end)
+        for k in range(row, min(row + ROWS, size)):
+            pivot = max(matrix[k, k], least[k - row])
             scale = 1.0 / sqrt(pivot)
             for t in range(k, end):
                 matrix[k, t] *= scale
-            matrix[k, k] = pivot * scale
-            for i in range(k + 1, last):
+            for i in range(k + 1, row + ROWS):
                 factor = matrix[k, i]
                 for t in range(i, end):
                     matrix[i, t] -= factor * matrix[k, t]
-        if last - first == 4:
-            for i in range(last, width):
-                begin = i // ALIGNMENT * ALIGNMENT
-                subtract_four(
-                    matrix[i, begin:end],
-                    matrix[first, i],
-                    matrix[first + 1, i],
-                    matrix[first + 2, i],
-                    matrix[first + 3, i],
-                    matrix[first, begin:end],
-                    matrix[first + 1, begin:end],
-                    matrix[first + 2, begin:end],
-                    matrix[first + 3, begin:end],
-                )
-        else:
-            for k in range(first, last):
-                for i in range(last, width):
-                    factor = matrix[k, i]
-                    for t in range(i, end):
-                        matrix[i, t] -= factor * matrix[k, t]
 
 
 @compiled
