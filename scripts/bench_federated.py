@@ -38,6 +38,7 @@ class Reference:
         self.dense = (structure.cells, len(structure.others), o)
 
     def __call__(self, w):
+        """Value and gradient."""
         o = self.dense[2]
         own = w[2 * o :].reshape(self.dense)[self.cells]
         scores = w[:o] * self.prior + w[o : 2 * o] * self.parent

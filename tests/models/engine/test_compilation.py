@@ -1,0 +1,50 @@
+"""Caching of compiled code: falls back where nothing can be written, and notices changed sources."""
+
+import warnings
+
+import numba.core.caching
+import numpy as np
+import pytest
+from numba import types
+from numba.core.typing import signature
+
+from fedbayes.models.engine import compilation
+
+
+def plus_one(x):
+    return x + 1.0
+
+
+def plus_two(x):
+    return x + 2.0
+
+
+def test_without_a_writable_folder_code_is_compiled_with_one_warning(monkeypatch):
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    compilation._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+        compiled = compilation.compiled(plus_one)
+    assert compiled(2.0) == 3.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compilation.compiled(plus_two)(2.0) == 4.0
+        address = compilation.compiled_address(plus_two, signature(types.float64, types.float64))
+    assert address > 0
+
+
+def test_an_address_is_the_function():
+    import ctypes
+
+    address = compilation.compiled_address(plus_one, signature(types.float64, types.float64))
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(2.5) == 3.5
+
+
+def test_the_digest_covers_the_modules_drawn_on():
+    import fedbayes.models.engine.lbfgs
+
+    package = "fedbayes.models.engine."
+    drawn = compilation._drawn_on(fedbayes.models.engine.lbfgs.__name__)
+    assert {package + name for name in ("lbfgs", "line_search", "problem", "vector_arithmetic")} <= drawn
+    assert package + "scoring" not in drawn
+    assert compilation._digest(package + "lbfgs") != compilation._digest(package + "line_search")
+    assert np.isfinite(compilation.compiled(plus_one)(1.0))
