@@ -29,7 +29,7 @@ GAUSSIANS = Table(
 TABLES = (RUNS, GAUSSIANS)
 
 SETTINGS = tuple(field.name for field in dataclasses.fields(GovernanceSettings))
-KEYS = ("alpha", "seeds", "reading", "drop_duplicates", *SETTINGS)
+KEYS = ("alpha", "seeds", "reading", "drop_duplicates", "gaussian_features", *SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Parameters:
     reading: tuple[str, ...]
     drop_duplicates: str | bool
     settings: GovernanceSettings
+    gaussian_features: tuple[str, ...] | None = None
 
 
 def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
@@ -54,6 +55,9 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
     given = {name: mapping[name] for name in SETTINGS if mapping.get(name) is not None}
     if "nodes" in given and not isinstance(given["nodes"], list | tuple):
         raise config.wrong("nodes", given["nodes"], "a list of node profiles {name, cmm, kci, kri, cvss}")
+    features = mapping.get("gaussian_features")
+    if features is not None:
+        features = config.values(_feature_name, "gaussian_features", features)
     if "levels" in given:
         given["levels"] = config.values(config.real(0, open_low=True), "levels", given["levels"])
     return Parameters(
@@ -62,7 +66,14 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
         reading=config.values(config.choice(*READINGS), "reading", mapping["reading"]),
         drop_duplicates=config.choice("auto", True, False)("drop_duplicates", mapping["drop_duplicates"]),
         settings=GovernanceSettings.from_mapping(given),
+        gaussian_features=features,
     )
+
+
+def _feature_name(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise config.wrong(key, value, "names of numeric features, or null for all")
+    return value
 
 
 def check_specifications(parameters: Parameters, specifications: Mapping[str, Any]) -> None:
@@ -148,12 +159,15 @@ def run(task: Task, dataset: Any) -> dict[str, list[dict[str, Any]]]:
         readings=tuple(cell.reading for cell in task.cells),
         settings=task.parameters.settings,
     )
+    wanted = task.parameters.gaussian_features
     runs, gaussians = [], []
     for cell in task.cells:
         result = results[cell.reading]
         for row in result.rows:
             runs.append(row | describe(cell, row["proposal"], dataset) | {"status": "done"})
-        gaussians.extend(row | {"cell": cell.key} for row in result.gaussians)
+        gaussians.extend(
+            row | {"cell": cell.key} for row in result.gaussians if wanted is None or row["feature"] in wanted
+        )
     return {"runs": runs, "node_gaussians": gaussians}
 
 
