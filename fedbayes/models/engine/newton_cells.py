@@ -54,7 +54,7 @@ def to_margins(scores, y):
 
 @compiled
 def cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient, bias_gradient):
-    """Gradient of the loss in the cell's weights and biases."""
+    """Add the gradient of the loss in the cell's weights; set that in its biases."""
     classes, values = table.shape
     q = codes.shape[1]
     for c in range(classes):
@@ -72,7 +72,7 @@ def cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient, bi
             g = 0.0
             for v in range(offsets[j], end):
                 g += table[c, v] * scratch[v]
-            gradient[c * q + j] = g
+            gradient[c * q + j] += g
 
 
 @compiled

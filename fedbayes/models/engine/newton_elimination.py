@@ -13,6 +13,7 @@ import numpy as np
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.newton_tiles import ROWS, padded, subtract_pivots
 
+
 @compiled
 def eliminate(matrix, size, width, floor):
     """Eliminate the first ``size`` unknowns of the upper triangle of a symmetric matrix.

@@ -1,138 +1,23 @@
 """One cell's part of the Newton system from joint values of attributes, for many rows and few classes.
 
-The attributes of a cell are put into groups, each with only so many joint values as really occur in the
-cell's rows. A row then stands for one entry per group, and the Hessian needs no products of its features:
-the products p[y] p[y'] of its posteriors are summed per pair of entries, one addition per pair of groups,
-and these small tables are multiplied by log theta from both sides once per cell. Only pairs of different
-classes are summed, since a class's own block follows from p(1 - p) = sum of p p' over the others.
+The Hessian needs no products of features here: the products p[y] p[y'] of a row's posteriors are summed per
+pair of entries of two groups, one addition per pair of groups, and these small tables are multiplied by log
+theta from both sides once per cell. Only pairs of different classes are summed, since a class's own block
+follows from p(1 - p) = sum of p p' over the others.
 """
-
-from typing import NamedTuple
-
-import numpy as np
 
 from fedbayes.models.engine import vector_arithmetic as va
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.newton_tiles import padded, subtract_product
-
-MAXIMUM_CLASSES = 3
-"""With more classes the tables of class pairs outgrow what they save."""
+from fedbayes.models.engine.newton_tiles import subtract_product
 
 _FOUR = va.lane_tuple(4)
 
-
-@compiled
-def group_attributes(codes, lo, hi, offsets, values, limit, group_start, entry_start, example, groups):
-    """Put neighbouring attributes into groups of at most ``limit`` joint values, as far as rows occupy them.
-
-    Parameters
-    ----------
-    codes, lo, hi : ndarray (rows, q), int, int
-        The cell's rows.
-    offsets, values : ndarray (q,), int
-        First code of each attribute, and the number of all codes.
-    limit : int
-        An attribute joins a group as long as the joint values are not more.
-    group_start, entry_start : ndarray (q + 1,)
-        Filled with the first attribute and the first entry of each group.
-    example : ndarray (values or more,)
-        Filled with a row for each entry that has this joint value.
-    groups : ndarray (hi - lo, q)
-        Filled with each row's entries.
-
-    Returns
-    -------
-    int
-        Number of groups.
-    """
-    q = codes.shape[1]
-    rows = hi - lo
-    count, entries, j = 0, 0, 0
-    current, joined = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    group_start[0] = 0
-    entry_start[0] = 0
-    while j < q:
-        current[:] = 0
-        size, first = 1, j
-        while j < q:
-            width = (offsets[j + 1] if j + 1 < q else values) - offsets[j]
-            number = np.full(size * width, -1)
-            found = 0
-            for i in range(rows):
-                at = current[i] * width + np.int64(codes[lo + i, j]) - offsets[j]
-                if number[at] < 0:
-                    if j > first and found == limit:
-                        found += 1
-                        break
-                    number[at] = found
-                    found += 1
-                joined[i] = number[at]
-            if j > first and found > limit:
-                break
-            current[:] = joined
-            size = found
-            j += 1
-        for i in range(rows - 1, -1, -1):
-            groups[i, count] = entries + current[i]
-            example[entries + current[i]] = lo + i
-        count += 1
-        entries += size
-        group_start[count] = j
-        entry_start[count] = entries
-    return count
+NEGLIGIBLE = 1e-18
+"""Rows whose products of posteriors are all below this add nothing to a Hessian kept definite by 1e-8."""
 
 
 @compiled
-def add_joint_scores(
-    codes, lo, hi, table, weights, bias, count, group_start, entry_start, example, groups, scratch, scores
-):
-    """scores[c, i] = bias[c] + sum over attributes of weight * table, by one look-up per group."""
-    classes = table.shape[0]
-    q = codes.shape[1]
-    for c in range(classes):
-        for g in range(count):
-            for e in range(entry_start[g], entry_start[g + 1]):
-                total = 0.0
-                for j in range(group_start[g], group_start[g + 1]):
-                    total += weights[c * q + j] * table[c, codes[example[e], j]]
-                scratch[e] = total
-        for i in range(hi - lo):
-            s0, s1 = bias[c], 0.0
-            for g in range(0, count - 1, 2):
-                s0 += scratch[groups[i, g]]
-                s1 += scratch[groups[i, g + 1]]
-            if count % 2 == 1:
-                s0 += scratch[groups[i, count - 1]]
-            scores[c, lo + i] = s0 + s1
-
-
-@compiled
-def joint_gradient(
-    codes, lo, hi, residual, table, count, group_start, entry_start, example, groups, scratch, gradient, bias_gradient
-):
-    """Gradient of the loss in the cell's weights and biases."""
-    classes = table.shape[0]
-    q = codes.shape[1]
-    for c in range(classes):
-        for e in range(entry_start[count]):
-            scratch[e] = 0.0
-        total = 0.0
-        for i in range(hi - lo):
-            r = residual[c, lo + i]
-            total += r
-            for g in range(count):
-                scratch[groups[i, g]] += r
-        bias_gradient[c] = total
-        for g in range(count):
-            for j in range(group_start[g], group_start[g + 1]):
-                value = 0.0
-                for e in range(entry_start[g], entry_start[g + 1]):
-                    value += table[c, codes[example[e], j]] * scratch[e]
-                gradient[c * q + j] = value
-
-
-@compiled
-def pair_products(lo, hi, probability, threshold, product, active):
+def _pair_products(lo, hi, probability, product, active):
     """Products of the posteriors of two classes, for rows where they matter; returns the number of rows.
 
     ``product`` is (rows, 4): classes (0, 1) with two classes; (0, 1), (0, 2), (1, 2) with three.
@@ -150,7 +35,7 @@ def pair_products(lo, hi, probability, threshold, product, active):
             product[count, 3] = 0.0
             largest += p * s + r * s
         active[count] = i - lo
-        count += largest > threshold
+        count += largest > NEGLIGIBLE
     return count
 
 
@@ -181,16 +66,20 @@ def _tabulate_three(group, count, first, width, groups, active, rows, product, t
 
 
 @compiled
-def joint_products(
-    codes, table, count, group_start, entry_start, example, groups, active, rows, product, room, ridge, matrix
-):  # fmt: skip
+def joint_products(codes, lo, hi, probability, table, groups, k, room, matrix):
     """Hessian of the loss in elimination order, with the biases' columns; upper triangle."""
-    classes = table.shape[0]
-    q = codes.shape[1]
-    m = classes * q
-    pairs = classes * (classes - 1) // 2
-    entries = entry_start[count]
+    classes, q = table.shape[0], codes.shape[1]
+    m, pairs = classes * q, classes * (classes - 1) // 2
+    count, group_start, entry_start, example = (
+        groups.count[k],
+        groups.start[k],
+        groups.entry[k],
+        groups.example[k],
+    )
+    entries, own_rows = entry_start[count], groups.rows[lo:hi]
+    product, active = room.product, room.active
     plane, left, turned, spread = room.plane, room.left, room.turned, room.spread
+    rows = _pair_products(lo, hi, probability, product, active)
     _bias_products(classes, m, rows, product, matrix)
     # from the left: log theta of a group's attributes times the sums over its entries
     for group in range(count):
@@ -199,10 +88,10 @@ def joint_products(
         width, height = entries - first, last - first
         if pairs == 1:
             plane[:height] = 0.0
-            _tabulate_two(group, count, first, groups, active, rows, product, plane)
+            _tabulate_two(group, count, first, own_rows, active, rows, product, plane)
         else:
             room.tables[: 4 * width * height] = 0.0
-            _tabulate_three(group, count, first, width, groups, active, rows, product, room.tables)
+            _tabulate_three(group, count, first, width, own_rows, active, rows, product, room.tables)
         p = 0
         for c in range(classes):
             for d in range(c + 1, classes):
@@ -244,7 +133,6 @@ def joint_products(
             for j in range(members):
                 for t in range(begin + j + 1):
                     matrix[c * q + t, c * q + begin + j] = turned[j, t]
-                matrix[c * q + begin + j, c * q + begin + j] += ridge
             p = 0
             for b in range(classes):
                 for d in range(b + 1, classes):
@@ -306,26 +194,3 @@ def _own_sums(classes, q, count, group_start, entry_start, spread, matrix):
                 if d != c:
                     coupling -= matrix[c * q + j, m + d]
             matrix[c * q + j, m + c] = coupling
-
-
-class Room(NamedTuple):
-    """Arrays that the joint products of any of a client's cells fit in."""
-
-    tables: np.ndarray
-    plane: np.ndarray
-    left: np.ndarray
-    turned: np.ndarray
-    spread: np.ndarray
-
-
-@compiled
-def make_room(classes, q, largest, height, members, entries):
-    """Allocate: largest table, most entries and attributes of a group, most entries of a cell."""
-    pairs = classes * (classes - 1) // 2
-    return Room(
-        np.empty(4 * largest if pairs > 1 else 0),
-        np.zeros((height, padded(entries))),
-        np.zeros((height, padded(2 * members))),
-        np.zeros((padded(2 * members), max(padded(entries), padded(q)))),
-        np.zeros((2 * pairs + classes, entries, padded(q))),
-    )

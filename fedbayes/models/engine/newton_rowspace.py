@@ -11,108 +11,207 @@ scale^2 = p[c] / (tail (tail + p[c])).
 """
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.newton_cells import by_class
+from fedbayes.models.engine.newton_elimination import back_substitute, solve_packed
 
 
-@compiled
-def feature_products(codes, lo, hi, table, feature, products):
-    """products[c, i, k] = sum over attributes of table[c, code of i] * table[c, code of k]; symmetric."""
-    classes = table.shape[0]
-    q = codes.shape[1]
-    rows = hi - lo
-    for c in range(classes):
-        for j in range(q):
-            for i in range(rows):
-                feature[j, i] = table[c, codes[lo + i, j]]
-        for i in range(rows):
-            for k in range(rows):
-                products[c, i, k] = 0.0
-            for j in range(q):
-                f = feature[j, i]
-                for k in range(rows):
-                    products[c, i, k] += f * feature[j, k]
+class PairSpace(NamedTuple):
+    """Products between rows' features of the cells small enough, and scratch for one cell's pairs.
 
-
-@compiled
-def uncertain_pairs(lo, hi, probability, threshold, pair_row, pair_class, scale, tail):
-    """List the pairs whose curvature exceeds the threshold, row by row; fill scale and tail (rows, classes).
-
-    Returns the number of pairs, or -1 when the list would overflow.
+    ``products[offset[k]:]`` holds (rows, rows, classes) of cell k; ``row``, ``kind`` are the pairs' rows and
+    classes, ``scale``, ``tail`` (rows, classes) make up G; ``image``, ``other`` live in pairs, ``rest`` in weights.
     """
+
+    small: np.ndarray
+    offset: np.ndarray
+    products: np.ndarray
+    row: np.ndarray
+    kind: np.ndarray
+    scale: np.ndarray
+    tail: np.ndarray
+    image: np.ndarray
+    other: np.ndarray
+    rest: np.ndarray
+
+
+@compiled
+def make_pair_space(starts, codes, theta, classes):
+    """Prepare all cells with at most as many rows as weights."""
+    cells, values, q = theta.shape[0], theta.shape[1], codes.shape[1]
+    m = classes * q
+    small, offset = np.zeros(cells, np.bool_), np.zeros(cells, np.int64)
+    length, largest = 0, 1
+    for k in range(cells):
+        n = starts[k + 1] - starts[k]
+        if n <= m:
+            small[k] = True
+            offset[k] = length
+            length += classes * n * n
+            largest = max(largest, n)
+    products = np.empty(length)
+    table, feature = np.empty((classes, values)), np.empty((largest, q))
+    for k in range(cells):
+        if small[k]:
+            by_class(theta[k], table)
+            n = starts[k + 1] - starts[k]
+            part = products[offset[k] : offset[k] + n * n * classes].reshape(n, n, classes)
+            _feature_products(codes, starts[k], table, feature, part)
+    return PairSpace(
+        small,
+        offset,
+        products,
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty((largest, classes)),
+        np.empty((largest, classes)),
+        np.empty(m),
+        np.empty(m),
+        np.empty(m),
+    )
+
+
+@compiled
+def _feature_products(codes, lo, table, feature, products):
+    """products[i, k, c] = sum over attributes of table[c, code of i] * table[c, code of k]."""
+    rows, q = products.shape[0], codes.shape[1]
+    for c in range(table.shape[0]):
+        for i in range(rows):
+            for j in range(q):
+                feature[i, j] = table[c, codes[lo + i, j]]
+            for k in range(i + 1):
+                s0, s1 = 0.0, 0.0
+                for j in range(0, q - 1, 2):
+                    s0 += feature[i, j] * feature[k, j]
+                    s1 += feature[i, j + 1] * feature[k, j + 1]
+                if q % 2 == 1:
+                    s0 += feature[i, q - 1] * feature[k, q - 1]
+                products[i, k, c] = s0 + s1
+                products[k, i, c] = s0 + s1
+
+
+@compiled
+def find_pairs(space, lo, hi, probability, threshold):
+    """List the pairs whose curvature exceeds the threshold; return their number, -1 if more than weights."""
     classes = probability.shape[0]
     count = 0
-    for i in range(lo, hi):
+    for i in range(hi - lo):
         rest = 0.0
         for c in range(classes - 1, -1, -1):
-            tail[i - lo, c] = rest
-            rest += probability[c, i]
+            space.tail[i, c] = rest
+            rest += probability[c, lo + i]
         for c in range(classes):
-            p, t = probability[c, i], tail[i - lo, c]
-            scale[i - lo, c] = 0.0
+            p, t = probability[c, lo + i], space.tail[i, c]
+            space.scale[i, c] = 0.0
             if p * t > threshold * (p + t):
-                if count == pair_row.shape[0]:
+                if count == space.row.shape[0]:
                     return -1
-                scale[i - lo, c] = sqrt(p / (t * (p + t)))
-                pair_row[count] = i - lo
-                pair_class[count] = c
+                space.scale[i, c] = sqrt(p / (t * (p + t)))
+                space.row[count] = i
+                space.kind[count] = c
                 count += 1
     return count
 
 
 @compiled
-def fill_pair_matrix(
-    products, lo, probability, pairs, pair_row, pair_class, scale, tail, ridge, overlap, matrix
-):
-    """Upper triangle of M = ridge I + GG'."""
+def pair_system(space, k, codes, lo, hi, probability, table, pairs, ridge, gradient, matrix):
+    """Fill M, with E and G gradient as riders and zeros in the corner, ready for elimination."""
     classes = probability.shape[0]
+    n = hi - lo
+    products = space.products[space.offset[k] : space.offset[k] + n * n * classes].reshape(n, n, classes)
+    overlap = np.empty(classes)
+    a = 0
+    while a < pairs:
+        i = space.row[a]
+        a_end = _end_of_row(space, a, pairs)
+        b = a
+        while b < pairs:
+            other = space.row[b]
+            b_end = _end_of_row(space, b, pairs)
+            total = 0.0
+            for y in range(classes - 1, -1, -1):
+                overlap[y] = total
+                total += probability[y, lo + i] * probability[y, lo + other] * products[i, other, y]
+            for s in range(a, a_end):
+                c = space.kind[s]
+                for t in range(max(b, s), b_end):
+                    d = space.kind[t]
+                    top = max(c, d)
+                    one = space.tail[i, c] if c == top else -probability[top, lo + i]
+                    two = space.tail[other, d] if d == top else -probability[top, lo + other]
+                    value = one * two * products[i, other, top] + overlap[top]
+                    matrix[s, t] = space.scale[i, c] * space.scale[other, d] * value
+            b = b_end
+        a = a_end
+    _apply_factor(space, codes, lo, probability, table, pairs, gradient, space.image)
     for a in range(pairs):
-        i, c = pair_row[a], pair_class[a]
-        previous = -1
-        for b in range(a, pairs):
-            k, d = pair_row[b], pair_class[b]
-            if k != previous:
-                previous = k
-                total = 0.0
-                for y in range(classes - 1, -1, -1):
-                    overlap[y] = total
-                    total += probability[y, lo + i] * probability[y, lo + k] * products[y, i, k]
-            top = c if c > d else d
-            own_i = tail[i, c] if c == top else -probability[top, lo + i]
-            own_k = tail[k, d] if d == top else -probability[top, lo + k]
-            value = own_i * own_k * products[top, i, k] + overlap[top]
-            matrix[a, b] = scale[i, c] * scale[k, d] * value
+        i, c = space.row[a], space.kind[a]
         matrix[a, a] += ridge
-
-
-@compiled
-def fill_pair_riders(
-    codes, lo, probability, table, pairs, pair_row, pair_class, scale, tail, g, image, matrix
-):
-    """Columns E (one per bias) and G g beside M."""
-    classes = table.shape[0]
-    apply_factor(codes, lo, probability, table, pairs, pair_row, pair_class, scale, tail, g, image)
-    for a in range(pairs):
-        i, c = pair_row[a], pair_class[a]
         for y in range(c):
             matrix[a, pairs + y] = 0.0
-        matrix[a, pairs + c] = scale[i, c] * tail[i, c]
+        matrix[a, pairs + c] = space.scale[i, c] * space.tail[i, c]
         for y in range(c + 1, classes):
-            matrix[a, pairs + y] = -scale[i, c] * probability[y, lo + i]
-        matrix[a, pairs + classes] = image[a]
+            matrix[a, pairs + y] = -space.scale[i, c] * probability[y, lo + i]
+        matrix[a, pairs + classes] = space.image[a]
+    for c in range(classes + 1):
+        for d in range(classes + 1):
+            matrix[pairs + c, pairs + d] = 0.0
 
 
 @compiled
-def apply_factor(codes, lo, probability, table, pairs, pair_row, pair_class, scale, tail, x, image):
-    """image = G x."""
-    classes = table.shape[0]
-    q = codes.shape[1]
+def _end_of_row(space, a, pairs):
+    b = a + 1
+    while b < pairs and space.row[b] == space.row[a]:
+        b += 1
+    return b
+
+
+@compiled
+def pair_direction(
+    space, codes, lo, probability, table, pairs, ridge, gradient, bias, coefficients, store, at, direction
+):
+    """Solve for the cell's weights when its biases move by ``bias``."""
+    classes = probability.shape[0]
+    m = direction.shape[0]
+    width = pairs + classes + 1
+    image, other, rest = space.image, space.other, space.rest
+    for c in range(classes):
+        coefficients[c] = -bias[c]
+    coefficients[classes] = 1.0 / ridge
+    back_substitute(store, at, pairs, width, coefficients, image)
+    for t in range(m):
+        direction[t] = -gradient[t] / ridge
+    _add_transpose(space, codes, lo, probability, table, pairs, image, 1.0, direction)
+    # one step of refinement: dividing by the small ridge has cost half of the digits
+    _apply_factor(space, codes, lo, probability, table, pairs, direction, image)
+    for a in range(pairs):
+        i, c = space.row[a], space.kind[a]
+        value = space.tail[i, c] * bias[c]
+        for y in range(c + 1, classes):
+            value -= probability[y, lo + i] * bias[y]
+        image[a] += space.scale[i, c] * value
+    for t in range(m):
+        rest[t] = -gradient[t] - ridge * direction[t]
+    _add_transpose(space, codes, lo, probability, table, pairs, image, -1.0, rest)
+    _apply_factor(space, codes, lo, probability, table, pairs, rest, other)
+    solve_packed(store, at, pairs, width, other)
+    _add_transpose(space, codes, lo, probability, table, pairs, other, -1.0, rest)
+    for t in range(m):
+        direction[t] += rest[t] / ridge
+
+
+@compiled
+def _apply_factor(space, codes, lo, probability, table, pairs, x, image):
+    """image = G x."""  # noqa: D403
+    classes, q = table.shape[0], codes.shape[1]
     row = np.empty(classes)
     previous = -1
     for a in range(pairs):
-        i, c = pair_row[a], pair_class[a]
+        i, c = space.row[a], space.kind[a]
         if i != previous:
             previous = i
             for y in range(classes):
@@ -120,27 +219,24 @@ def apply_factor(codes, lo, probability, table, pairs, pair_row, pair_class, sca
                 for j in range(q):
                     total += table[y, codes[lo + i, j]] * x[y * q + j]
                 row[y] = total
-        value = tail[i, c] * row[c]
+        value = space.tail[i, c] * row[c]
         for y in range(c + 1, classes):
             value -= probability[y, lo + i] * row[y]
-        image[a] = scale[i, c] * value
+        image[a] = space.scale[i, c] * value
 
 
 @compiled
-def apply_transpose(
-    codes, lo, probability, table, pairs, pair_row, pair_class, scale, tail, image, factor, x
-):
+def _add_transpose(space, codes, lo, probability, table, pairs, image, factor, x):
     """Add factor * G' image to x."""
-    classes = table.shape[0]
-    q = codes.shape[1]
+    classes, q = table.shape[0], codes.shape[1]
     row = np.zeros(classes)
     for a in range(pairs):
-        i, c = pair_row[a], pair_class[a]
-        z = image[a] * scale[i, c] * factor
-        row[c] += z * tail[i, c]
+        i, c = space.row[a], space.kind[a]
+        z = image[a] * space.scale[i, c] * factor
+        row[c] += z * space.tail[i, c]
         for y in range(c + 1, classes):
             row[y] -= z * probability[y, lo + i]
-        if a + 1 == pairs or pair_row[a + 1] != i:
+        if a + 1 == pairs or space.row[a + 1] != i:
             for y in range(classes):
                 if row[y] != 0.0:
                     for j in range(q):

@@ -129,7 +129,13 @@ def subtract_square(target, factor, count, begin, end):
     for r in range(begin // ROWS * ROWS, end, ROWS):
         for c in range(r // COLUMNS * COLUMNS, end, COLUMNS):
             _subtract_tile(
-                advance(to, r * to_stride + c), to_stride, advance(one, r), stride, advance(one, c), stride, count
+                advance(to, r * to_stride + c),
+                to_stride,
+                advance(one, r),
+                stride,
+                advance(one, c),
+                stride,
+                count,
             )
 
 
@@ -141,5 +147,11 @@ def subtract_pivots(matrix, row, count, width):
     base, stride = pointer(matrix), matrix.shape[1]
     for c in range(row // COLUMNS * COLUMNS, width, COLUMNS):
         _subtract_tile(
-            advance(base, row * stride + c), stride, advance(base, row), stride, advance(base, c), stride, count
+            advance(base, row * stride + c),
+            stride,
+            advance(base, row),
+            stride,
+            advance(base, c),
+            stride,
+            count,
         )
