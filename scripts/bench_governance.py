@@ -28,7 +28,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from threadpoolctl import threadpool_limits
 
 from fedbayes.data import load_dataset
-from fedbayes.experiments.governance import run_group
+from fedbayes.experiments.governance_group import run_group
 from fedbayes.experiments.governance_settings import READINGS, GovernanceSettings
 from fedbayes.experiments.governance_split import partition_rows, split_rows
 from fedbayes.federated.governance import icc_values

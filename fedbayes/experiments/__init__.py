@@ -7,9 +7,9 @@ A module of an experiment offers: ``NAME``, ``KEYS`` (its configuration keys), `
 from importlib import import_module
 from types import ModuleType
 
-EXPERIMENTS = {"fedande": "fedande", "governance": "governance_grid"}
+EXPERIMENTS = ("fedande", "governance")
 
 
 def experiment(name: str) -> ModuleType:
     """Import the module of an experiment."""
-    return import_module(f"fedbayes.experiments.{EXPERIMENTS[name]}")
+    return import_module(f"fedbayes.experiments.{name}")
