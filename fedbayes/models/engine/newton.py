@@ -75,7 +75,7 @@ def solve(
         weights[:] = start
     client = Client(
         sorted_rows.starts,
-        sorted_rows.codes,
+        sorted_rows.codes.astype(np.int32, copy=False),  # one type: compiled once
         sorted_rows.y,
         tables.prior,
         tables.parent,
