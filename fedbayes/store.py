@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedbayes.atomic_file import write_atomically
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import text
 from fedbayes.locking import locked, try_lock
@@ -46,19 +47,6 @@ class Table:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     order: tuple[str, ...]
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that its final name never shows half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _line(row: Sequence[str]) -> str:
@@ -205,7 +193,7 @@ class ResultStore:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table.columns)
         writer.writerows(rows)
-        write_atomically(final, stream.getvalue().encode())
+        write_atomically(final, stream.getvalue(), durable=True)
         own = {os.path.realpath(stream.name) for stream in self._parts.values()}
         for path in parts:
             if os.path.realpath(path) not in own:
@@ -286,4 +274,4 @@ def record_invocation(folder: Path, entry: Mapping[str, Any]) -> None:
                 position = index
         kept.insert(position, dict(entry))
         manifest["invocations"] = kept
-        write_atomically(folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
+        write_atomically(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", durable=True)

@@ -1,4 +1,4 @@
-"""The user's cache folder, and files in it that are whole or not there."""
+"""The user's cache folder."""
 
 import os
 import sys
@@ -23,22 +23,3 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "fedbayes"
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "fedbayes"
-
-
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file so that no reader ever sees a part of it.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

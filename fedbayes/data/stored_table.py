@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .cache import write_atomic
+from ..atomic_file import write_atomically
 from .table import Column, Table
 
 
@@ -27,7 +27,7 @@ def save_table(path: Path, table: Table, target: str | None) -> bool:
         buffer, codes=codes, description=np.array(text), digest=np.array(_digest(codes, text))
     )
     try:
-        write_atomic(path, buffer.getvalue())
+        write_atomically(path, buffer.getvalue())
     except OSError:
         return False
     return True

@@ -1,1 +1,1 @@
-
+"""Tables, figures and claims, made from result files alone."""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedbayes.reporting.files import write_atomically
+from fedbayes.atomic_file import write_atomically
 from fedbayes.reporting.tables import escape_markdown
 
 REPRODUCED, PARTLY, NOT, NOT_TESTABLE = VERDICTS = ("reproduced", "partly", "not", "not testable here")

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedbayes.reporting.files import remove_stale, write_atomically
+from fedbayes.atomic_file import write_atomically
+from fedbayes.reporting.files import remove_stale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

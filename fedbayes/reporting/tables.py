@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbayes.reporting.files import write_atomically
+from fedbayes.atomic_file import write_atomically
 
 MISSING = "–"
 _LATEX = {

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedbayes.reporting import claims, figures, files, partial, tables
+from fedbayes import atomic_file
+from fedbayes.reporting import claims, figures, partial, tables
 
 GOLDEN = pd.DataFrame({"name": ["a_b & 50%", "x|y <br>"], "mean": [0.912345678901, np.nan], "count": [5, 12]})
 
@@ -60,14 +61,14 @@ def test_numbers_as_text():
 
 
 def test_nothing_half_written_is_left(tmp_path, monkeypatch):
-    path = files.write_atomically(tmp_path / "deep" / "file.txt", "first\n")
+    path = atomic_file.write_atomically(tmp_path / "deep" / "file.txt", "first\n")
 
     def refuse(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(files.os, "replace", refuse)
+    monkeypatch.setattr(atomic_file.os, "replace", refuse)
     with pytest.raises(OSError, match="disk full"):
-        files.write_atomically(path, "second\n")
+        atomic_file.write_atomically(path, "second\n")
     assert path.read_text() == "first\n"
     assert list(path.parent.iterdir()) == [path]
 

@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from ..cache import write_atomic
+from ...atomic_file import write_atomically
 from ..table import MISSING, Table
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -31,7 +31,7 @@ def write_arff(path: Path, table: Table, relation: str) -> None:
     lines.append("@data")
     lines += [",".join(row) for row in zip(*cells, strict=True)]
     content = ("\n".join(lines) + "\n").encode("utf-8")
-    write_atomic(path, gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)
+    write_atomically(path, gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)
 
 
 def _quote(text: str) -> str:

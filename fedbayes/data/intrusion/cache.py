@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedbayes.data.cache import cache_folder, write_atomic
+from fedbayes.atomic_file import write_atomically
+from fedbayes.data.cache import cache_folder
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.data.intrusion.cleaning import Rows
 
@@ -105,7 +106,7 @@ def _write(path: Path, facts: Mapping[str, object], columns: Sequence) -> None:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="lz4")
     with contextlib.suppress(OSError):
-        write_atomic(path, buffer.getvalue())
+        write_atomically(path, buffer.getvalue())
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
