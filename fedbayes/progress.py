@@ -50,9 +50,10 @@ class Progress:
             self.spoken = now
             elapsed = now - self.started
             left = elapsed * (self.total - self.cost) / max(self.cost, 1e-9)
+            guess = f", about {left / 60:.0f} min left" if self.cost > 0.01 * self.total else ""
             print(
-                f"fedbayes: {self.done}/{self.count} tasks, {elapsed / 60:.0f} min elapsed, about "
-                f"{left / 60:.0f} min left; last: {task.label}",
+                f"fedbayes: {self.done}/{self.count} tasks, {elapsed / 60:.0f} min elapsed{guess}; "
+                f"last: {task.label}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -223,12 +223,12 @@ def cost(cell: Cell, shape: tuple[int, int, int], parameters: Parameters) -> flo
         ("generative", "federated"): 2.0,
         ("generative", "centralised"): 2.0,
         ("generative", "local"): 1.0 + cell.clients / 5,
-        ("discriminative", "federated"): parameters.rounds * parameters.local_steps * 1.2 + cell.clients / 5,
+        ("discriminative", "federated"): parameters.rounds * parameters.local_steps * 2.5 + cell.clients / 5,
         ("discriminative", "local"): 400.0 + cell.clients / 5,
         ("discriminative", "centralised"): 400.0,
     }[cell.learner, cell.regime]
     row = 1e-9 * max(1, attributes - n) * max(2, classes)  # seconds per row and structure
-    return 1e-3 + structures * (passes * rows * row + 2e-5 * (1 + cell.clients))
+    return 0.03 + structures * (passes * rows * row + 2e-5 * (1 + cell.clients))
 
 
 def skip_reason(cell: Cell, dataset: Any, parameters: Parameters) -> str:
