@@ -20,6 +20,9 @@ from fedbayes.models.engine.newton_system import (
     shared_direction,
 )
 
+FRESH = 1e-3
+"""Near the optimum (decrement against objective) margins are made anew instead of moved along."""
+
 ACCURACY = 0.1
 """A line search ends where the slope is this share of the slope at its start."""
 
@@ -47,7 +50,8 @@ def solve(
     rho : float
         Strength of the penalty; positive.
     tolerance : float
-        The search ends with the step whose squared Newton decrement is at most ``tolerance * max(f, 1)``.
+        The search ends with the step whose squared Newton decrement is at most ``tolerance * max(f, 1)``, and
+        one more where that decrement is not far below.
     max_iterations : int
         Largest number of Newton steps.
     start : ndarray, optional
@@ -117,11 +121,10 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
     margins, move = np.empty((classes, rows)), np.empty((classes, rows))
     probability, residual = np.empty((classes, rows)), np.empty((classes, rows))
     gradient, direction = np.empty(w.shape), np.empty(w.shape)
-    for k in range(cells):
-        fill_scores(client, k, groups, w[k], shared, work, margins)
-    to_margins(margins, client.y)
+    _fill_margins(client, groups, w, shared, work, margins)
     loss = posteriors(margins, client.y, probability, residual)
-    damping, iterations, finished = 0.0, 0, False
+    damping, factor = 0.0, 0.0
+    iterations, closing, finished = 0, False, False
     while iterations < max_iterations and not finished:
         iterations += 1
         ridge = rho + damping
@@ -139,8 +142,12 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
         for c in range(classes):
             for i in range(rows):
                 slope += probability[c, i] * move[c, i]
-        finished = damping == 0.0 and -slope <= tolerance * max(loss, 1.0)
-        step = 1.0 if finished else line_minimum(margins, move, slope, linear, quadratic, ACCURACY)
+        # one step more than the tolerance asks for, where weights along flat directions may still gain from it
+        finished = closing or (damping == 0.0 and -slope <= 1e-3 * tolerance)
+        closing = damping == 0.0 and -slope <= tolerance * max(loss, 1.0)
+        step = 1.0
+        if not closing and not finished:
+            step = line_minimum(margins, move, slope, linear, quadratic, ACCURACY)
         for c in range(classes):
             for s in range(2):
                 shared[s, c] += step * shared_move[s, c]
@@ -149,13 +156,23 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
         for k in range(cells):
             for t in range(w.shape[1]):
                 w[k, t] += step * direction[k, t]
+        if -slope <= FRESH * max(loss, 1.0):
+            _fill_margins(client, groups, w, shared, work, margins)
         loss = posteriors(margins, client.y, probability, residual)
-        damping = _next_damping(damping, step)
+        damping, factor = _next_damping(factor, step, gradient)
     for k in range(cells):
         for c in range(classes):
             for j in range(q):
                 weights[k, j, c] = w[k, c * q + j]
     return iterations, loss
+
+
+@compiled
+def _fill_margins(client, groups, w, shared, work, margins):
+    """Margins of all rows, from the weights."""
+    for k in range(w.shape[0]):
+        fill_scores(client, k, groups, w[k], shared, work, margins)
+    to_margins(margins, client.y)
 
 
 @compiled
@@ -174,8 +191,20 @@ def _penalty_along(shared, shared_move, w, direction, rho):
 
 
 @compiled
-def _next_damping(damping, step):
-    """Damp after a short step only (far from the optimum, along directions of hardly any curvature)."""
+def _next_damping(factor, step, gradient):
+    """Damp after a short step only, in proportion to the gradient, so that it vanishes with it.
+
+    Far from the optimum a direction of hardly any curvature leads too far; the factor that helped is kept for
+    a while, since such directions come back.
+    """
+    square = 0.0
+    for k in range(gradient.shape[0]):
+        for t in range(gradient.shape[1]):
+            square += gradient[k, t] ** 2
+    size = np.sqrt(square)
     if step < 0.1:
-        return max(10.0 * damping, 1e-3)
-    return 0.1 * damping if damping > 1e-7 else 0.0
+        factor = max(10.0 * factor, 1e-4 / size)
+    elif step > 0.5:
+        factor *= 0.3
+    damping = factor * size
+    return (damping, factor) if damping >= 1e-9 else (0.0, 0.0)
