@@ -1,7 +1,10 @@
 """Compute tasks on a Dask scheduler: an existing one, or a cluster of this machine's own processes."""
 
+import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fedbayes.errors import ConfigurationError, FedbayesError
@@ -12,7 +15,7 @@ CONNECT_SECONDS = 10
 
 
 class SchedulerLost(FedbayesError):
-    """The scheduler went away in the middle of a run."""
+    """The scheduler went away in the middle of a run, or its workers cannot run this package."""
 
 
 def distributed(
@@ -41,35 +44,73 @@ def distributed(
     ConfigurationError
         When Dask is not installed or nothing answers at the address.
     SchedulerLost
-        When the scheduler goes away in mid-run.
+        When the scheduler goes away in mid-run, or a worker cannot load this package.
     """
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Nanny
     except ImportError:
         raise ConfigurationError("execution=dask needs Dask: pip install 'fedbayes[dask]'") from None
+
+    class Watcher(Nanny):
+        """Ends its worker at once: it holds nothing that has not been fetched."""
+
+        async def close(self, timeout: float = 0.5, reason: str = "nanny-close") -> str:
+            return await super().close(timeout=0.5, reason=reason)
+
     cluster = None
+    with _quiet():
+        try:
+            if address is None:
+                cluster = LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, dashboard_address=None, worker_class=Watcher,
+                    silence_logs=logging.CRITICAL + 1,
+                )  # fmt: skip
+            client = Client(cluster or str(address), timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigurationError(_no_answer(address, error)) from None
+        try:
+            if not client.nthreads():
+                print(f"fedbayes: waiting for workers to join the scheduler {address}", file=sys.stderr)
+            yield from _stream(client, deque(tasks), work, datasets)
+        finally:
+            client.close(timeout=2)
+            if cluster is not None:
+                cluster.close(timeout=5)
+
+
+def _no_answer(address: str | None, error: Exception) -> str:
+    reason = type(error).__name__
     if address is None:
-        cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=None)
+        return f"execution=dask could not start a cluster on this machine ({reason}: {error}); try execution=local"
+    return (
+        f"execution.address={address!r} is not a Dask scheduler that answers ({reason}); start one with "
+        "`dask scheduler` and give its tcp://host:port, or leave the address out for a local cluster"
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's own logs off the terminal: what matters of them is said in one line by this module."""
+    names = ("distributed", "tornado", "asyncio")
+    loggers = [
+        logging.getLogger(name)
+        for name in (*names, *logging.root.manager.loggerDict)
+        if name.partition(".")[0] in names
+    ]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
     try:
-        client = Client(cluster or address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise ConfigurationError(
-            f"execution.address={address!r} is not a Dask scheduler that answers ({type(error).__name__}); start "
-            "one with `dask scheduler` and give its tcp://host:port, or leave the address out for a local cluster"
-        ) from None
-    try:
-        yield from _stream(client, deque(tasks), work, datasets)
+        yield
     finally:
-        client.close(timeout=2)
-        if cluster is not None:
-            cluster.close(timeout=5)
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def _stream(
     client: Any, queue: deque, work: Callable, datasets: Mapping[str, Any]
 ) -> Iterator[tuple[Task, Any]]:
     from distributed import CancelledError, as_completed
-    from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     # as tasks, not scattered: the scheduler can give the data to another worker when one dies
@@ -100,8 +141,15 @@ def _stream(
             yield task, outcome
             while queue and len(running) < window():
                 finished.add(submit())
-    except (CancelledError, CommClosedError, OSError, TimeoutError):
+    except (CancelledError, OSError, TimeoutError):
         raise lost from None
+    except Exception as error:  # not a task's own: these become rows where they happen
+        if client.status != "running":
+            raise lost from None
+        raise SchedulerLost(
+            f"a Dask worker cannot run fedbayes ({type(error).__name__}: {error}); finished cells are saved; install "
+            "the same version where the workers run"
+        ) from None
     if running or queue:
         raise lost
 

@@ -1,0 +1,133 @@
+"""The same rows on a Dask scheduler, whatever dies on the way, and one clear line where it cannot work."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from fedbayes import run, runner
+from fedbayes.config import conf_directory
+
+GRID = [
+    "+experiment=quickstart", "dataset=[tic-tac-toe]", "learner=generative", "regime=federated", "clients=5",
+    "n=0", "folds=5", "report=false", "jobs=1",
+]  # fmt: skip
+
+
+def start(*arguments):
+    with initialize_config_dir(str(conf_directory()), version_base="1.3"):
+        composed = compose("config", [*GRID, *arguments])
+    return run.run(composed, arguments)
+
+
+def numbers(folder):
+    with (folder / "runs.csv").open(newline="") as stream:
+        return [
+            {k: v for k, v in row.items() if not k.endswith("_seconds")} for row in csv.DictReader(stream)
+        ]
+
+
+def launch(*command):
+    return subprocess.Popen(
+        [sys.executable, "-m", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serial")
+    assert start(f"output_dir={folder}") == 0
+    return numbers(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A scheduler and two workers, each a process of its own: (address, scheduler)."""
+    pytest.importorskip("distributed")
+    note = tmp_path_factory.mktemp("dask") / "scheduler.json"
+    scheduler = launch("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                       "--scheduler-file", str(note))  # fmt: skip
+    worker = ("distributed.cli.dask_worker", "--scheduler-file", str(note), "--no-nanny", "--nthreads", "1",
+              "--no-dashboard", "--local-directory", str(note.parent))  # fmt: skip
+    workers = [launch(*worker) for _ in range(2)]  # they wait for the file
+    try:
+        deadline = time.monotonic() + 120
+        while not note.exists() or not note.read_text().endswith("}"):
+            assert scheduler.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        import json
+
+        from distributed import Client
+
+        address = json.loads(note.read_text())["address"]
+        with Client(address, set_as_default=False, timeout=60) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield address, scheduler
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def kill_once(monkeypatch, note, pid=None):
+    """Make the first computation of fold 2 kill its own process, or another one."""
+
+    def compute(task, dataset):
+        if task.parts == ("2",) and not note.exists():
+            note.touch()
+            os.kill(pid or os.getpid(), signal.SIGKILL)
+            time.sleep(3)
+        return real(task, dataset)
+
+    real = runner.compute
+    monkeypatch.setattr(runner, "compute", compute)
+
+
+def test_a_worker_killed_in_the_middle_changes_no_row(cluster, serial, tmp_path, monkeypatch, capfd):
+    address, _ = cluster
+    kill_once(monkeypatch, tmp_path / "killed")
+    code = start("execution=dask", f"execution.address={address}", f"output_dir={tmp_path / 'out'}")
+    assert (tmp_path / "killed").exists()
+    assert code == 0 and numbers(tmp_path / "out") == serial
+    written = capfd.readouterr()
+    assert len(written.out.splitlines()) == 1  # nothing but the run's own lines
+    assert all(line.startswith("fedbayes: ") for line in written.err.splitlines())
+
+
+def test_a_lost_scheduler_is_one_line_and_costs_no_finished_row(
+    cluster, serial, tmp_path, monkeypatch, capfd
+):
+    address, scheduler = cluster
+    with monkeypatch.context() as patched:
+        kill_once(patched, tmp_path / "killed", scheduler.pid)
+        began = time.monotonic()
+        code = start("execution=dask", f"execution.address={address}", f"output_dir={tmp_path / 'out'}")
+    lines = capfd.readouterr().err.splitlines()
+    assert code == 1 and "scheduler was lost; finished cells are saved" in lines[-1]
+    assert all("tasks," in line for line in lines[:-1])  # progress
+    assert time.monotonic() - began < 60
+    kept = numbers(tmp_path / "out")
+    assert kept and all(row in serial for row in kept)
+    assert start(f"output_dir={tmp_path / 'out'}") == 0  # the same command goes on
+    assert numbers(tmp_path / "out") == serial
+
+
+def test_nothing_answers_at_the_address(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("fedbayes.dask_executor.CONNECT_SECONDS", 1)
+    code = start("execution=dask", "execution.address=tcp://127.0.0.1:9", f"output_dir={tmp_path}")
+    lines = capfd.readouterr().err.splitlines()
+    assert code == 2 and len(lines) == 1
+    assert "execution.address='tcp://127.0.0.1:9'" in lines[0] and "dask scheduler" in lines[0]
+
+
+def test_without_the_extra(tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "distributed", None)  # an import of it fails
+    assert start("execution=dask", f"output_dir={tmp_path}") == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1 and "pip install 'fedbayes[dask]'" in lines[0]
