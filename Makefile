@@ -44,12 +44,12 @@ bench: $(READY)  ## Measure speed, as ratios against named references in the sam
 	@for script in scripts/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 reproduce-fedande: $(READY)  ## Compute the FedAnDE grid and compare it with the published results
-	$(RUN) +experiment=fedande $(OPTIONS)
-	$(BIN)/python scripts/compare_published.py results/fedande results/published/fedande
+	$(RUN) +experiment=fedande $(OPTIONS); code=$$?; \
+	  $(BIN)/python scripts/compare_published.py results/fedande results/published/fedande && exit $$code
 
 reproduce-governance: $(READY)  ## Compute the governance grid and compare it with the published results
-	$(RUN) +experiment=governance $(OPTIONS)
-	$(BIN)/python scripts/compare_published.py results/governance results/published/governance
+	$(RUN) +experiment=governance $(OPTIONS); code=$$?; \
+	  $(BIN)/python scripts/compare_published.py results/governance results/published/governance && exit $$code
 
 reproduce-all: $(READY)  ## Compute both grids
 	$(MAKE) reproduce-fedande; first=$$?; $(MAKE) reproduce-governance && exit $$first
