@@ -121,7 +121,8 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
     margins, move = np.empty((classes, rows)), np.empty((classes, rows))
     probability, residual = np.empty((classes, rows)), np.empty((classes, rows))
     gradient, direction = np.empty(w.shape), np.empty(w.shape)
-    _fill_margins(client, groups, w, shared, work, margins)
+    own = np.empty(rows)
+    _fill_margins(client, groups, w, shared, work, margins, own)
     loss = posteriors(margins, client.y, probability, residual)
     damping, factor = 0.0, 0.0
     iterations, closing, finished = 0, False, False
@@ -136,7 +137,7 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
                 client, k, space, probability, ridge, gradient[k], shared_move, work, store, direction[k]
             )
             fill_scores(client, k, groups, direction[k], shared_move, work, move)
-        to_margins(move, client.y)
+        to_margins(move, client.y, own)
         linear, quadratic = _penalty_along(shared, shared_move, w, direction, rho)
         slope = linear
         for c in range(classes):
@@ -157,7 +158,7 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
             for t in range(w.shape[1]):
                 w[k, t] += step * direction[k, t]
         if -slope <= FRESH * max(loss, 1.0):
-            _fill_margins(client, groups, w, shared, work, margins)
+            _fill_margins(client, groups, w, shared, work, margins, own)
         loss = posteriors(margins, client.y, probability, residual)
         damping, factor = _next_damping(factor, step, gradient)
     for k in range(cells):
@@ -168,11 +169,11 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
 
 
 @compiled
-def _fill_margins(client, groups, w, shared, work, margins):
+def _fill_margins(client, groups, w, shared, work, margins, own):
     """Margins of all rows, from the weights."""
     for k in range(w.shape[0]):
         fill_scores(client, k, groups, w[k], shared, work, margins)
-    to_margins(margins, client.y)
+    to_margins(margins, client.y, own)
 
 
 @compiled

@@ -7,10 +7,10 @@ through one bias per class, so each cell adds ``classes`` coupling columns.
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.newton_tiles import subtract_product, subtract_square
 
-CHUNK = 32
+CHUNK = 24
 """Rows whose products are summed at a time."""
 
-NEGLIGIBLE = 1e-18
+NEGLIGIBLE = 1e-14
 """Posteriors below this add nothing to a Hessian that is kept definite by 1e-8."""
 
 
@@ -43,13 +43,14 @@ def add_scores(codes, lo, hi, table, weights, offsets, bias, scratch, scores):
 
 
 @compiled
-def to_margins(scores, y):
-    """Subtract each row's own score from all of its scores."""
+def to_margins(scores, y, own):
+    """Subtract each row's own score from all of its scores; ``own`` (rows,) is scratch."""
     classes, rows = scores.shape
     for i in range(rows):
-        own = scores[y[i], i]
-        for c in range(classes):
-            scores[c, i] -= own
+        own[i] = scores[y[i], i]
+    for c in range(classes):
+        for i in range(rows):
+            scores[c, i] -= own[i]
 
 
 @compiled

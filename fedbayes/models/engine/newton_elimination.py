@@ -64,6 +64,23 @@ def packed_length(size, width):
 
 
 @compiled
+def _dot(store, at, vector, length):
+    """Sum of store[at + t] * vector[t], in four chains."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    t = 0
+    while t + 4 <= length:
+        s0 += store[at + t] * vector[t]
+        s1 += store[at + t + 1] * vector[t + 1]
+        s2 += store[at + t + 2] * vector[t + 2]
+        s3 += store[at + t + 3] * vector[t + 3]
+        t += 4
+    while t < length:
+        s0 += store[at + t] * vector[t]
+        t += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@compiled
 def back_substitute(store, at, size, width, coefficients, solution):
     """Solve U x = inv(U') [c, g] coefficients for a packed factor; x goes to ``solution[:size]``.
 
@@ -72,20 +89,9 @@ def back_substitute(store, at, size, width, coefficients, solution):
     at += packed_length(size, width)
     for k in range(size - 1, -1, -1):
         at -= width - k
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for r in range(width - size):
-            s0 += store[at + size - k + r] * coefficients[r]
-        t = 1
-        while t + 4 <= size - k:
-            s0 -= store[at + t] * solution[k + t]
-            s1 -= store[at + t + 1] * solution[k + t + 1]
-            s2 -= store[at + t + 2] * solution[k + t + 2]
-            s3 -= store[at + t + 3] * solution[k + t + 3]
-            t += 4
-        while t < size - k:
-            s0 -= store[at + t] * solution[k + t]
-            t += 1
-        solution[k] = ((s0 + s1) + (s2 + s3)) / store[at]
+        rest = _dot(store, at + size - k, coefficients, width - size)
+        rest -= _dot(store, at + 1, solution[k + 1 :], size - k - 1)
+        solution[k] = rest / store[at]
 
 
 @compiled
@@ -101,15 +107,4 @@ def solve_packed(store, at, size, width, vector):
     at = start + packed_length(size, width)
     for k in range(size - 1, -1, -1):
         at -= width - k
-        s0, s1, s2, s3 = vector[k], 0.0, 0.0, 0.0
-        t = 1
-        while t + 4 <= size - k:
-            s0 -= store[at + t] * vector[k + t]
-            s1 -= store[at + t + 1] * vector[k + t + 1]
-            s2 -= store[at + t + 2] * vector[k + t + 2]
-            s3 -= store[at + t + 3] * vector[k + t + 3]
-            t += 4
-        while t < size - k:
-            s0 -= store[at + t] * vector[k + t]
-            t += 1
-        vector[k] = ((s0 + s1) + (s2 + s3)) / store[at]
+        vector[k] = (vector[k] - _dot(store, at + 1, vector[k + 1 :], size - k - 1)) / store[at]

@@ -21,13 +21,14 @@ LARGEST_GROUP = 64
 class Groups(NamedTuple):
     """How the attributes of each cell are grouped.
 
-    ``joint`` tells which cells are better off with it; ``cost`` (multiply-adds) is that of the better way.
+    ``joint`` tells which cells are better off with it. Up to ``most_pairs`` uncertain pairs of a row and a class,
+    the space of rows (:mod:`newton_rowspace`) is better still.
     A cell's group g has the attributes ``start[k, g]..`` and the entries ``entry[k, g]..``; ``example[k, e]`` is
     a row that has entry e, ``rows[i, g]`` the entry of row i.
     """
 
     joint: np.ndarray
-    cost: np.ndarray
+    most_pairs: np.ndarray
     count: np.ndarray
     start: np.ndarray
     entry: np.ndarray
@@ -64,7 +65,7 @@ def make_groups(starts, codes, offsets, values, classes):
     most = values + q * LARGEST_GROUP if worthwhile else 1
     groups = Groups(
         np.zeros(cells, np.bool_),
-        np.empty(cells),
+        np.empty(cells, np.int64),
         np.zeros(cells, np.int64),
         np.zeros((cells, q + 1), np.int64),
         np.zeros((cells, q + 1), np.int64),
@@ -75,7 +76,8 @@ def make_groups(starts, codes, offsets, values, classes):
     for k in range(cells):
         lo, hi = starts[k], starts[k + 1]
         n = hi - lo
-        groups.cost[k] = n * (m * m / 2.0 + 2.0 * m) + m**3 / 6.0
+        by_rows = n * (m * m / 2.0 + 2.0 * m) + m**3 / 6.0
+        groups.most_pairs[k] = _most_pairs(by_rows, m)
         if not worthwhile or n < 16:
             continue
         limit = max(4, min(LARGEST_GROUP, int(0.7 * np.sqrt(n))))
@@ -89,9 +91,9 @@ def make_groups(starts, codes, offsets, values, classes):
             own, high, wide = start[g + 1] - start[g], entry[g + 1] - entry[g], entry[count] - entry[g]
             cost += 2.0 * pairs * high * wide * (own + 2.0)
             cost += own * (2.0 * pairs + classes) * high * (start[g + 1] + 8.0)
-        if cost < groups.cost[k]:
+        if cost < by_rows:
             groups.joint[k] = True
-            groups.cost[k] = cost
+            groups.most_pairs[k] = _most_pairs(cost, m)
             rows, entries = max(rows, n), max(entries, entry[count])
             for g in range(count):
                 high = entry[g + 1] - entry[g]
@@ -110,6 +112,15 @@ def make_groups(starts, codes, offsets, values, classes):
         np.zeros((2 * pairs + classes, entries, padded(q))),
     )
     return groups, room
+
+
+@compiled
+def _most_pairs(cost, m):
+    """Largest number of pairs, not above that of weights, for which row space costs less."""
+    pairs = 0
+    while pairs < m and (pairs + 1) ** 3 / 6.0 + 8.0 * (pairs + 1) ** 2 <= cost:
+        pairs += 1
+    return pairs
 
 
 @compiled

@@ -69,27 +69,32 @@ def posteriors(margins, y, probability, residual):
     classes, rows = margins.shape
     out = np.empty((classes, BLOCK))
     top, total = np.empty(BLOCK), np.empty(BLOCK)
+    own, others = np.empty(BLOCK), np.empty(BLOCK)
     loss = np.zeros(BLOCK)
     for lo in range(0, rows, BLOCK):
         count = min(BLOCK, rows - lo)
         _exponentials(margins, margins, 0.0, lo, count, out, top, total)
+        for i in range(count):  # the own class apart, so that what is left of 1 is exact
+            own[i] = out[y[lo + i], i]
+            out[y[lo + i], i] = 0.0
+            others[i] = 0.0
+        for c in range(classes):
+            for i in range(count):
+                others[i] += out[c, i]
         for i in range(count):
-            total[i] = 1.0 / total[i]
+            total[i] = 1.0 / (others[i] + own[i])
+            others[i] *= total[i]
+            own[i] *= total[i]
         for c in range(classes):
             for i in range(count):
                 p = out[c, i] * total[i]
                 probability[c, lo + i] = p
                 residual[c, lo + i] = p
         for i in range(count):
-            own = y[lo + i]
-            others = 0.0
-            for c in range(classes):
-                if c != own:
-                    others += probability[c, lo + i]
-            residual[own, lo + i] = -others
+            probability[y[lo + i], lo + i] = own[i]
+            residual[y[lo + i], lo + i] = -others[i]
             # -log(own): by log1p where the own class is nearly certain
-            p = probability[own, lo + i]
-            loss[i] += _minus_log(others) if p > 0.5 else top[i] - log(total[i])
+            loss[i] += _minus_log(others[i]) if own[i] > 0.5 else top[i] - log(total[i])
     value = 0.0
     for i in range(BLOCK):
         value += loss[i]

@@ -95,8 +95,8 @@ def _feature_products(codes, lo, table, feature, products):
 
 
 @compiled
-def find_pairs(space, lo, hi, probability, threshold):
-    """List the pairs whose curvature exceeds the threshold; return their number, -1 if more than weights."""
+def find_pairs(space, lo, hi, probability, threshold, most):
+    """List the pairs whose curvature exceeds the threshold; return their number, -1 if more than ``most``."""
     classes = probability.shape[0]
     count = 0
     for i in range(hi - lo):
@@ -108,7 +108,7 @@ def find_pairs(space, lo, hi, probability, threshold):
             p, t = probability[c, lo + i], space.tail[i, c]
             space.scale[i, c] = 0.0
             if p * t > threshold * (p + t):
-                if count == space.row.shape[0]:
+                if count == most:
                     return -1
                 space.scale[i, c] = sqrt(p / (t * (p + t)))
                 space.row[count] = i

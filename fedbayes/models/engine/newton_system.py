@@ -128,9 +128,9 @@ def eliminate_cell(client, k, groups, room, space, probability, residual, ridge,
         cell_gradient(
             client.codes, lo, hi, residual, table, client.offsets, work.scratch, gradient, work.bias_gradient
         )
-    pairs = find_pairs(space, lo, hi, probability, CERTAIN * ridge) if space.small[k] else -1
-    if pairs**3 / 6.0 + 8.0 * pairs**2 > groups.cost[k]:
-        pairs = -1
+    pairs = -1
+    if space.small[k]:
+        pairs = find_pairs(space, lo, hi, probability, CERTAIN * ridge, groups.most_pairs[k])
     work.pairs[k] = pairs
     size = m if pairs < 0 else pairs
     if pairs >= 0:
@@ -224,7 +224,7 @@ def cell_direction(client, k, space, probability, ridge, gradient, shared, work,
     if work.pairs[k] >= 0:
         lo, hi = client.starts[k], client.starts[k + 1]
         by_class(client.theta[k], work.table)
-        pairs = find_pairs(space, lo, hi, probability, CERTAIN * ridge)
+        pairs = find_pairs(space, lo, hi, probability, CERTAIN * ridge, work.pairs[k])
         pair_direction(
             space,
             client.codes,
