@@ -6,6 +6,7 @@ Hydra composes plain values; the functions here turn them into checked ones. Eve
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -15,6 +16,11 @@ from typing import Any, TypeVar
 from fedbayes.errors import ConfigurationError
 
 T = TypeVar("T")
+
+LARGEST_INTEGER = 2**31 - 1
+"""Bound of the whole numbers that have no other one, so that compiled code can take them."""
+
+_NAME = re.compile(r"[^\W_][\w.-]*")
 
 
 def conf_directory() -> Path:
@@ -52,16 +58,17 @@ def check_keys(mapping: Mapping[str, Any], known: Iterable[str], where: str) -> 
 
 
 def integer(low: int, high: int | None = None) -> Callable[[str, Any], int]:
-    """Checker of a whole number in [low, high]."""
+    """Checker of a whole number in [low, high]; without ``high`` what fits a signed 32-bit integer."""
     allowed = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
+    largest = LARGEST_INTEGER if high is None else high
 
     def check(key: str, value: Any) -> int:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise wrong(key, value, allowed)
-        if high is not None and value > high:
-            raise wrong(key, value, allowed)
+        if value > largest:
+            raise wrong(key, value, allowed if high is not None else f"{allowed} and <= {largest}")
         return value
 
     return check
@@ -81,7 +88,10 @@ def real(
             value = math.inf
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong(key, value, allowed)
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:  # a whole number of more than 308 digits
+            raise wrong(key, value, allowed) from None
         too_low = value <= low if open_low else value < low
         if math.isnan(value) or too_low or value > high or (math.isinf(value) and not infinite):
             raise wrong(key, value, allowed)
@@ -119,6 +129,33 @@ def values(check: Callable[[str, Any], T], key: str, value: Any) -> tuple[T, ...
 def boolean(key: str, value: Any) -> bool:
     """Checker of true or false."""
     return choice(True, False)(key, value)
+
+
+def required(mapping: Mapping[str, Any], keys: Iterable[str]) -> None:
+    """Refuse a configuration from which a key was deleted.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the first key that is missing.
+    """
+    for key in keys:
+        if key not in mapping:
+            raise ConfigurationError(f"the key {key!r} is missing: it may be set, but not deleted (~{key})")
+
+
+def path(key: str, value: Any) -> Path:
+    """Checker of a path; ``~`` becomes the home folder."""
+    allowed = "a path"
+    if not isinstance(value, str | os.PathLike) or not str(value).strip() or "\0" in str(value):
+        raise wrong(key, value, allowed)
+    try:
+        expanded = Path(value).expanduser()
+        expanded.exists()
+    except (RuntimeError, OSError) as error:  # no such user, no permission, a name too long
+        reason = getattr(error, "strerror", None) or error
+        raise wrong(key, value, f"{allowed} that can be used here ({reason})") from None
+    return expanded
 
 
 def usable_cores() -> int:
@@ -183,15 +220,18 @@ class RunOptions:
         check_keys(execution, ("name", "address"), "execution")
         data_dir = mapping.get("data_dir")
         if data_dir is not None:
-            data_dir = Path(str(data_dir)).expanduser()
+            data_dir = path("data_dir", data_dir)
             if not data_dir.is_dir():
                 raise wrong(
                     "data_dir",
                     str(data_dir),
                     "a folder that exists (or null: built-in rules and OpenML only)",
                 )
-        name = str(mapping["name"])
-        output_dir = Path(str(mapping.get("output_dir") or Path("results") / name)).expanduser()
+        name = mapping["name"]
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise wrong("name", name, "letters, digits, '-', '_' and '.', a letter or digit first")
+        output_dir = mapping.get("output_dir")
+        output_dir = Path("results") / name if output_dir is None else path("output_dir", output_dir)
         if output_dir.exists() and not output_dir.is_dir():
             raise wrong("output_dir", str(output_dir), "a folder, or a path that does not exist yet")
         jobs = optional(integer(1))("jobs", mapping.get("jobs"))

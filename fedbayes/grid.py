@@ -1,5 +1,6 @@
 """Cells of an experiment's grid and the key that identifies each."""
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,11 +87,11 @@ def balanced_shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:
 
     The deal depends on the full list alone, so that shards started apart are disjoint and complete.
     """
-    loads = [0.0] * count
+    loads = [(0.0, shard) for shard in range(min(count, len(tasks)))]  # a heap; more shards stay empty
     mine = []
     for task in sorted(tasks, key=lambda task: (-task.cost, task.label)):
-        lightest = loads.index(min(loads))
-        loads[lightest] += task.cost
+        load, lightest = loads[0]
+        heapq.heapreplace(loads, (load + task.cost, lightest))
         if lightest == index - 1:
             mine.append(task)
     return mine

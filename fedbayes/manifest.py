@@ -41,11 +41,12 @@ def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variant: str) 
             dataset = datasets.get(name)
             if dataset is None or before.get("variant") != variant:
                 continue
-            if before["fingerprint"] != dataset.fingerprint:
+            fingerprint = str(before.get("fingerprint"))
+            if fingerprint != dataset.fingerprint:
                 raise ConfigurationError(
                     f"data set {name!r} is not the one that {folder} was computed on (fingerprint "
-                    f"{dataset.fingerprint[:12]} from {dataset.source}, before {before['fingerprint'][:12]} from "
-                    f"{before['source']}); choose another output_dir or restore the data"
+                    f"{dataset.fingerprint[:12]} from {dataset.source}, before {fingerprint[:12]} from "
+                    f"{before.get('source')}); choose another output_dir or restore the data"
                 )
 
 

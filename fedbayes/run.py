@@ -3,8 +3,10 @@
 Compose the configuration, enumerate the grid, run what is left of it, write the report.
 """
 
+import itertools
 import signal
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,10 @@ from typing import Any
 import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from fedbayes import manifest, runner
-from fedbayes.config import RunOptions, check_keys, conf_directory, did_you_mean
+from fedbayes.config import RunOptions, check_keys, conf_directory, did_you_mean, required
 from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
 from fedbayes.store import ResultStore
@@ -24,7 +27,7 @@ COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_name
 
 def main() -> None:
     """Entry point; ends the process with the run's exit code."""
-    arguments = sys.argv[1:]
+    arguments = options_last(sys.argv[1:])
     if {"-h", "--help"} & set(arguments):
         print(help_text())
         sys.exit(0)
@@ -38,8 +41,32 @@ def main() -> None:
     def job(composed: DictConfig) -> None:
         codes.append(run(composed, arguments))
 
-    job()
+    with tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
+        sys.argv[1:] = [f"hydra.sweep.dir={folder}", *arguments] if _is_sweep(arguments) else arguments
+        job()
     sys.exit(max(codes, default=0))
+
+
+def options_last(arguments: Sequence[str]) -> list[str]:
+    """Put Hydra's options behind the overrides, so that they may stand anywhere.
+
+    Hydra's own parser takes overrides in one piece only.
+    """
+    with_value = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p",
+                  "--cfg", "-c", "--experimental-rerun")  # fmt: skip
+    overrides, options, rest = [], [], iter(arguments)
+    for argument in rest:
+        if argument.startswith("-"):
+            options.append(argument)
+            if argument in with_value:
+                options.extend(itertools.islice(rest, 1))
+        else:
+            overrides.append(argument)
+    return overrides + options
+
+
+def _is_sweep(arguments: Sequence[str]) -> bool:
+    return "-m" in arguments or "--multirun" in arguments
 
 
 def help_text() -> str:
@@ -107,7 +134,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
         the keys of neither).
     """
     folders = _config_folders(arguments)
-    sweep = "-m" in arguments or "--multirun" in arguments
+    sweep = _is_sweep(arguments)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     known = {
         group: sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
@@ -115,8 +142,10 @@ def check_overrides(arguments: Sequence[str]) -> None:
     }
     parser = OverridesParser.create()
     for argument in overrides:
-        group, _, value = argument.lstrip("+~").partition("=")
-        if group not in known:
+        group, equals, value = argument.lstrip("+~").partition("=")
+        if not group:
+            raise ConfigurationError(f"{argument!r} names no key: write key=value")
+        if group not in (*known, "execution"):
             continue
         if group == "experiment" and sweep and "," in value:
             raise ConfigurationError(
@@ -125,13 +154,24 @@ def check_overrides(arguments: Sequence[str]) -> None:
         if group == "dataset" and sweep:
             continue
         try:
-            parsed = parser.parse_override(argument).value()
+            override = parser.parse_override(argument)
+            parsed = override.value()
         except Exception:  # Hydra explains its own grammar
             continue
-        names = parsed if isinstance(parsed, list) else [parsed]
-        if group == "dataset" and not names:
+        if group == "execution":
+            if equals and parsed is None:
+                raise ConfigurationError(f"{argument} is not allowed: one of local, dask")
+            continue
+        if override.is_sweep_override():
             raise ConfigurationError(
-                f"dataset=[] is not allowed: choose at least one of {', '.join(known[group])}"
+                f"{argument} is a sweep: choose several data sets with 'dataset=[a,b]'"
+                if group == "dataset"
+                else f"{argument} names several experiments: run one command for each"
+            )
+        names = parsed if isinstance(parsed, list) else [parsed]
+        if group == "dataset" and (not names or parsed is None):
+            raise ConfigurationError(
+                f"{argument} is not allowed: choose at least one of {', '.join(known[group])}"
             )
         for name in names:
             if str(name) not in known[group]:
@@ -148,6 +188,8 @@ def run(composed: DictConfig, arguments: Sequence[str]) -> int:
         return _run(OmegaConf.to_container(composed, resolve=True), arguments)
     except ConfigurationError as error:
         return _refuse(error)
+    except OmegaConfBaseException as error:  # an interpolation ${...} that leads nowhere
+        return _refuse(ConfigurationError(" ".join(str(error).split())))
     except FedbayesError as error:
         print(f"fedbayes: {error}", file=sys.stderr)
         return 1
@@ -164,6 +206,7 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         raise ConfigurationError(f"kind={mapping['kind']!r} is not allowed: one of {', '.join(EXPERIMENTS)}")
     module = experiment(mapping["kind"])
     check_keys(mapping, [*COMMON_KEYS, *module.KEYS], "the configuration")
+    required(mapping, ("name", "dataset", *module.KEYS))
     options = RunOptions.from_mapping(mapping)
     parameters = module.parse(mapping, options.memory_limit)
     if not mapping["dataset"]:
@@ -196,7 +239,7 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         store.merge(close=True)
     manifest.record(options.output_dir, entry | manifest.ending(summary.exit_code))
     _say(grid, options, summary, remaining)
-    if options.report and not summary.interrupted:
+    if options.report and not summary.interrupted and grid.cells:  # a shard may have none
         from fedbayes.report import write_report
 
         write_report(options.output_dir)

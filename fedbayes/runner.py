@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbayes import executors
 from fedbayes.config import RunOptions
-from fedbayes.errors import DataError, DataUnavailable
+from fedbayes.errors import DataError, DataUnavailable, FedbayesError
 from fedbayes.grid import Cell, Task, balanced_shard
 from fedbayes.progress import Progress
 from fedbayes.store import ResultStore
@@ -115,6 +115,10 @@ def load_datasets(
             )
         except DataError as error:
             errors[name] = error
+        except FedbayesError:
+            raise
+        except Exception as error:  # a fault in one data set never costs the others
+            errors[name] = DataError(f"{name}: {type(error).__name__}: {error}")
     return loaded, errors
 
 
@@ -243,10 +247,11 @@ def compute(task: Task, dataset: Any) -> dict[str, list[dict]]:
 
 
 def failed_rows(task: Task, dataset: Any, message: str) -> dict[str, list[dict]]:
-    """Rows with status ``failed`` for every cell and part of a task."""
+    """Rows with status ``failed`` for every cell and part of a task; the message becomes one line."""
     from fedbayes.experiments import experiment
 
     module = experiment(task.experiment)
+    message = " ".join(message.split())
     return {
         "runs": [
             module.describe(cell, part, dataset) | {"status": "failed", "message": message}

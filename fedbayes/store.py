@@ -64,6 +64,8 @@ def _rows(content: bytes, table: Table) -> Iterable[list[str]]:
     whole = content[: content.rfind(b"\n") + 1].decode("utf-8", errors="replace")
     status = table.columns.index("status") if "status" in table.columns else None
     for line in whole.splitlines():
+        if "\ufffd" in line or "\0" in line:  # not UTF-8, or a block that was never written
+            continue
         try:
             row = next(csv.reader([line]))
         except (csv.Error, StopIteration):
@@ -121,7 +123,7 @@ class ResultStore:
         path = self.folder / f"{table.name}.csv"
         if not path.exists() or path.stat().st_size == 0:
             return
-        with path.open(encoding="utf-8", newline="") as stream:
+        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
             header = next(csv.reader(stream), [])
         if tuple(header) != table.columns:
             raise ConfigurationError(
@@ -168,23 +170,10 @@ class ResultStore:
                 self._merge_table(table)
 
     def _merge_table(self, table: Table) -> None:
-        parts = sorted(
-            (self.folder / "parts").glob(f"{table.name}-*.csv"), key=lambda p: (p.stat().st_mtime_ns, p)
-        )
+        parts = self._part_files(table)
         if not parts:
             return
-        final = self.folder / f"{table.name}.csv"
-        key = [table.columns.index(column) for column in table.key]
-        status = table.columns.index("status") if "status" in table.columns else None
-        merged: dict[tuple, list[str]] = {}
-        for path in ([final] if final.exists() else []) + parts:
-            for row in _rows(path.read_bytes(), table):
-                name = tuple(row[position] for position in key)
-                known = merged.get(name)
-                if known and status is not None and known[status] == "done" and row[status] != "done":
-                    continue  # a failed repetition never costs a finished row
-                merged[name] = row
-        merged.pop(tuple(table.key), None)  # the header of the final file
+        merged = self._merged(table, parts)
         order = [table.columns.index(column) for column in table.order]
         rows = sorted(
             merged.values(), key=lambda row: tuple(_sort_value(row[position]) for position in order)
@@ -193,7 +182,7 @@ class ResultStore:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table.columns)
         writer.writerows(rows)
-        write_atomically(final, stream.getvalue(), durable=True)
+        write_atomically(self.folder / f"{table.name}.csv", stream.getvalue(), durable=True)
         own = {os.path.realpath(stream.name) for stream in self._parts.values()}
         for path in parts:
             if os.path.realpath(path) not in own:
@@ -202,16 +191,33 @@ class ResultStore:
                 if dead:
                     path.unlink(missing_ok=True)
 
+    def _part_files(self, table: Table) -> list[Path]:
+        """Part files of all processes, the oldest first."""
+        return sorted(
+            (self.folder / "parts").glob(f"{table.name}-*.csv"), key=lambda p: (p.stat().st_mtime_ns, p)
+        )
+
+    def _merged(self, table: Table, parts: Sequence[Path]) -> dict[tuple, list[str]]:
+        """Rows of the final file and of the parts, by key; damaged ones are left out."""
+        final = self.folder / f"{table.name}.csv"
+        key = [table.columns.index(column) for column in table.key]
+        status = table.columns.index("status") if "status" in table.columns else None
+        merged: dict[tuple, list[str]] = {}
+        for path in ([final] if final.exists() else []) + list(parts):
+            for row in _rows(path.read_bytes(), table):
+                name = tuple(row[position] for position in key)
+                known = merged.get(name)
+                if known and status is not None and known[status] == "done" and row[status] != "done":
+                    continue  # a failed repetition never costs a finished row
+                merged[name] = row
+        merged.pop(tuple(table.key), None)  # the header of the final file
+        return merged
+
     def statuses(self) -> dict[tuple[str, ...], str]:
-        """Status of every row of the merged runs file, by key."""
+        """Status of every row that the folder holds, merged or not, by key; reads only."""
         table = self.tables[RUNS]
-        path = self.folder / f"{RUNS}.csv"
-        if not path.exists():
-            return {}
-        columns = [*table.key, "status"]
-        frame = pd.read_csv(path, usecols=columns, dtype=str, keep_default_na=False)
-        keys = zip(*(frame[column] for column in table.key), strict=True)
-        return dict(zip(keys, frame["status"], strict=True))
+        status = table.columns.index("status")
+        return {key: row[status] for key, row in self._merged(table, self._part_files(table)).items()}
 
 
 def _first_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
@@ -252,7 +258,22 @@ def read_manifest(folder: Path) -> dict:
         raise ConfigurationError(
             f"{path} is not valid JSON ({error}); restore it or choose another folder"
         ) from None
+    if not _is_manifest(manifest):
+        raise ConfigurationError(
+            f"{path} is not a manifest of this package (no list of invocations that name their data sets); "
+            "restore it or choose another folder"
+        )
     return manifest
+
+
+def _is_manifest(value: Any) -> bool:
+    invocations = value.get("invocations") if isinstance(value, dict) else None
+    return isinstance(invocations, list) and all(
+        isinstance(entry, dict)
+        and isinstance(entry.get("datasets", {}), dict)
+        and all(isinstance(facts, dict) for facts in entry.get("datasets", {}).values())
+        for entry in invocations
+    )
 
 
 def dataset_facts(manifest: Mapping[str, Any]) -> dict[str, dict]:

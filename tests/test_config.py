@@ -17,6 +17,32 @@ def test_integer_refuses_and_names_key_value_and_allowed(value):
         config.integer(1)("clients", value)
 
 
+def test_numbers_too_large_for_a_computer_are_refused():
+    with pytest.raises(ConfigurationError, match=r"rounds=9+ is not allowed: .* <= 2147483647"):
+        config.integer(1)("rounds", int("9" * 30))
+    with pytest.raises(ConfigurationError, match="smoothing="):
+        config.real(0)("smoothing", int("9" * 400))
+
+
+@pytest.mark.parametrize("value", ["", " ", ["a"], {"a": 1}, 5, "a\0b", "a" * 300, "~nobody-of-that-name/x"])
+def test_paths_that_are_none(value):
+    for key in ("data_dir", "output_dir"):
+        with pytest.raises(ConfigurationError, match=f"{key}="):
+            RunOptions.from_mapping(OPTIONS | {key: value})
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../a", None, 5, ["a"]])
+def test_a_name_is_no_path(name):
+    with pytest.raises(ConfigurationError, match="name="):
+        RunOptions.from_mapping(OPTIONS | {"name": name})
+
+
+def test_a_deleted_key_is_named():
+    config.required({"n": None}, ["n"])
+    with pytest.raises(ConfigurationError, match="'n' is missing"):
+        config.required({}, ["n"])
+
+
 def test_integer_takes_a_whole_float():
     assert config.integer(1)("clients", 5.0) == 5
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fedbayes.errors import ConfigurationError
@@ -141,3 +142,22 @@ def test_keys_do_not_change_between_versions_by_accident():
 
 def test_text_of_values():
     assert [text(v) for v in (None, math.nan, 0.1, math.inf, 3, "a")] == ["", "", "0.1", "inf", "3", "a"]
+
+
+def test_more_shards_than_tasks():
+    tasks = [SimpleNamespace(cost=cost, label=str(cost)) for cost in (1.0, 2.0, 3.0)]
+    dealt = [balanced_shard(tasks, index, 10**12) for index in (1, 2, 3, 4, 10**12)]
+    assert [[task.cost for task in shard] for shard in dealt] == [[3.0], [2.0], [1.0], [], []]
+
+
+def test_a_data_set_whose_classes_are_all_smaller_than_the_folds_is_skipped():
+    dataset = SimpleNamespace(
+        X=np.zeros((6, 2), int),
+        y=np.array([0, 0, 1, 1, 2, 2]),
+        cardinalities=(2, 2),
+        class_names=("a", "b", "c"),
+    )
+    parameters = fedande.parse(BASE | {"clients": 1, "n": 0, "folds": 3}, 4.0)
+    cell = next(iter(fedande.cells(parameters, ["small"])))
+    assert "no class has a row for each of 3 folds" in fedande.skip_reason(cell, dataset, parameters)
+    assert fedande.skip_reason(cell, dataset, replace(parameters, folds=2)) == ""

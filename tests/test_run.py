@@ -3,12 +3,18 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from omegaconf import OmegaConf
+
+from fedbayes.errors import ConfigurationError
+from fedbayes.run import check_overrides, options_last
+from fedbayes.run import run as run_composed
 
 SMALL = ["+experiment=quickstart", "dataset=[car]", "clients=5", "n=0", "folds=2", "jobs=1", "report=false"]
 
@@ -125,7 +131,7 @@ def test_dry_run_counts_and_writes_nothing(finished):
         (["+experiment=quickstart", "dataset=[caar]"], ["'caar'", "did you mean 'car'"]),
         (["+experiment=quickstrat"], ["'quickstrat'", "did you mean 'quickstart'"]),
         (["+experiment=quickstart", "clients=0"], ["clients=0", ">= 1"]),
-        (["+experiment=quickstart", "folds=1"], ["folds=1", ">= 2"]),
+        (["+experiment=quickstart", "folds=1"], ["folds=1", "from 2"]),
         (["+experiment=quickstart", "epsilon=nan"], ["epsilon=nan", "> 0"]),
         (["+experiment=quickstart", "seeds=[]"], ["seeds=[]", "at least one"]),
         (["+experiment=quickstart", "n=9"], ["n=9", "attributes"]),
@@ -212,6 +218,38 @@ def test_a_small_sweep_of_hydra(tmp_path):
     run("-m", *SMALL, "seeds=42,43", "output_dir=out", "folds=2", cwd=tmp_path, check=0)
     assert {row["seed"] for row in rows(tmp_path / "out" / "runs.csv")} == {"42", "43"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("~dataset", "~dataset is not allowed: choose at least one of car"),
+        ("dataset=null", "dataset=null is not allowed: choose at least one of car"),
+        ("dataset=car,nursery", "a sweep: choose several data sets with 'dataset=[a,b]'"),
+        ("+experiment=quickstart,fedande", "names several experiments"),
+        ("execution=null", "execution=null is not allowed: one of local, dask"),
+        ("=3", "'=3' names no key"),
+    ],
+)
+def test_overrides_that_hydra_explains_badly(argument, words):
+    with pytest.raises(ConfigurationError, match=re.escape(words)):
+        check_overrides([argument])
+
+
+def test_an_interpolation_that_leads_nowhere(capsys):
+    assert run_composed(OmegaConf.create({"n": "${nope}"}), []) == 2
+    assert "'nope' not found" in capsys.readouterr().err
+
+
+def test_options_of_hydra_may_stand_between_overrides():
+    mixed = ["a=1", "--config-dir", "folder", "b=2", "-m", "c=3,4", "--cfg=job"]
+    assert options_last(mixed) == ["a=1", "b=2", "c=3,4", "--config-dir", "folder", "-m", "--cfg=job"]
+
+
+def test_a_shard_without_a_cell_is_done(finished):
+    folder, _ = finished
+    ended = run(*SMALL, "report=true", "shard=9/10", "output_dir=empty", cwd=folder, check=0)
+    assert "nothing to do" in ended.stdout and ended.stderr == ""
 
 
 def test_help_lists_every_key_of_an_experiment(tmp_path):

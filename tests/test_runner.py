@@ -76,7 +76,7 @@ def test_an_exception_becomes_rows_and_the_rest_runs(run):
     summary, statuses = run([1, 13, 2])
     assert summary.counts == {"done": 4, "failed": 2}
     assert summary.exit_code == 1
-    assert ("failed", "data", "RuntimeError: unlucky\nseed") in summary.problems
+    assert ("failed", "data", "RuntimeError: unlucky seed") in summary.problems
     assert len(statuses) == 6
 
 
@@ -144,3 +144,18 @@ def test_workers_use_one_thread_each():
     outcomes = [out for _, out in executors.processes([task("pid")] * 3, work, {"data": np.ones(4)}, 2)]
     assert all(set(environment.values()) == {"1"} for _, environment in outcomes)
     assert os.getpid() not in {pid for pid, _ in outcomes}
+
+
+def test_a_fault_in_loading_one_data_set_costs_no_other(monkeypatch):
+    from fedbayes.data import sources
+
+    def load(specification, **settings):
+        if specification == "broken":
+            raise ZeroDivisionError("a fault of ours")
+        return specification
+
+    monkeypatch.setattr(sources, "load", load)
+    grid = runner.Grid(toy(), None, {"one": "sound", "two": "broken"})
+    loaded, errors = runner.load_datasets(grid, ["one", "two"], RunOptions("toy", None, None, jobs=1))
+    assert loaded == {"one": "sound"}
+    assert str(errors["two"]) == "two: ZeroDivisionError: a fault of ours"

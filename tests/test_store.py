@@ -155,3 +155,41 @@ def test_manifest_keeps_one_entry_per_invocation_and_the_latest_facts(tmp_path):
     assert [entry["id"] for entry in manifest["invocations"]] == ["1", "2"]
     assert manifest["invocations"][0]["exit_code"] == 0
     assert dataset_facts(manifest) == {"car": {"rows": 2}}
+
+
+def test_statuses_count_what_a_killed_process_left_and_change_nothing(tmp_path):
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("a", 0)])
+    store.merge(close=True)
+    (tmp_path / "parts" / "runs-1-left.csv").write_bytes(b"b,0,,done,\nb,1,,do")
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    statuses = ResultStore(tmp_path, [RUNS], create=False).statuses()
+    assert statuses == {("a", "0"): "done", ("b", "0"): "done"}
+    assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("damage", [b"", b'"b,0', b"b\xff,0,,done,\n", b"b,0,,dnoe,\n", b"b\0,0,,done,\n"])
+def test_damage_in_the_final_file_costs_the_damaged_rows_alone(tmp_path, damage):
+    header = ",".join(RUNS.columns).encode() + b"\n"
+    (tmp_path / "runs.csv").write_bytes(header + b"a,0,,done,\n" + damage if damage else b"")
+    store = ResultStore(tmp_path, [RUNS])
+    assert store.statuses() == ({("a", "0"): "done"} if damage else {})
+    store.append("runs", [row("b", 0)])
+    store.merge(close=True)
+    assert [entry[0] for entry in lines(tmp_path)] == (["cell", "a", "b"] if damage else ["cell", "b"])
+
+
+def test_a_header_that_is_no_text(tmp_path):
+    (tmp_path / "runs.csv").write_bytes(b"\xff\xfe,fold\n")
+    with pytest.raises(ConfigurationError, match="other columns"):
+        ResultStore(tmp_path, [RUNS])
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", "null", '{"invocations": 5}', '{"invocations": [1]}',
+                '{"invocations": [{"datasets": 1}]}', '{"invocations": [{"datasets": {"car": 1}}]}']
+)  # fmt: skip
+def test_a_manifest_that_is_none(tmp_path, content):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(ConfigurationError, match="manifest.json"):
+        read_manifest(tmp_path)

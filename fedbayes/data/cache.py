@@ -13,7 +13,7 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("FEDBAYES_CACHE")
     if named:
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))  # leaves ~nobody as it is, where Path would raise
     try:
         home = Path.home()
     except RuntimeError:  # no home folder at all, as in some containers

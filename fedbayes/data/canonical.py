@@ -148,10 +148,16 @@ def _as_categories(table: Table, column: Column, is_target: bool = False) -> Col
         )
     if any(_LEADING_ZERO.fullmatch(value) for value in column.values):
         return column  # codes such as 007: text, as they stand
-    whole = [str(int(v.split(".")[0])) if _WHOLE.fullmatch(v) else v for v in column.values]
+    whole = [_plain_whole(value) if _WHOLE.fullmatch(value) else value for value in column.values]
     values = tuple(dict.fromkeys(whole))
     recode = np.array([values.index(value) for value in whole] + [MISSING], dtype=np.int32)
     return replace(column, values=values, codes=recode[column.codes])
+
+
+def _plain_whole(text: str) -> str:
+    """Write ``+5`` and ``5.0`` as ``5``; as text, since a number may have thousands of digits."""
+    digits = text.split(".")[0].lstrip("+-").lstrip("0")
+    return ("-" if text.startswith("-") else "") + digits if digits else "0"
 
 
 def _sorted_domain(column: Column) -> Column:

@@ -111,8 +111,13 @@ def data_folder(data_dir: str | Path | None) -> Path | None:
         return None
     if not isinstance(named, str | os.PathLike):
         raise ConfigurationError(f"{key}: {named!r} is no path")
-    folder = Path(named).expanduser()
-    if not folder.is_dir():
+    try:
+        folder = Path(named).expanduser()
+        found = folder.is_dir()
+    except (OSError, RuntimeError) as error:  # a name too long, no permission, no such user
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"{key}: '{named}' cannot be used ({reason})") from error
+    if not found:
         raise ConfigurationError(f"{key}: there is no folder '{folder}'")
     return folder
 
@@ -125,13 +130,19 @@ def find_file(specification: DatasetSpecification, folder: Path | None) -> Path 
     one of the known suffixes, or for a folder of that name with one data file in it.
     """
     if specification.file is not None:
-        named = Path(specification.file).expanduser()
-        places = (
-            [named]
-            if named.is_absolute()
-            else [base / named for base in (specification.folder, folder, Path()) if base]
-        )
-        return next((place for place in places if place.is_file()), None)
+        try:
+            named = Path(specification.file).expanduser()
+            places = (
+                [named]
+                if named.is_absolute()
+                else [base / named for base in (specification.folder, folder, Path()) if base]
+            )
+            return next((place for place in places if place.is_file()), None)
+        except (OSError, RuntimeError) as error:  # a name too long, no permission, no such user
+            reason = getattr(error, "strerror", None) or error
+            raise DataError(
+                f"{specification.name}: file '{specification.file}' cannot be used ({reason})"
+            ) from error
     if folder is None:
         return None
     for level in _levels(folder):

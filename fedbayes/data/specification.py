@@ -148,8 +148,13 @@ def unknown_name(name: str) -> ConfigurationError:
 def _specification_path(description: str | Path) -> Path:
     text = str(description)
     if isinstance(description, Path) or text.endswith((".yaml", ".yml")) or "/" in text or "\\" in text:
-        path = Path(description).expanduser()
-        if not path.is_file():
+        try:
+            path = Path(description).expanduser()
+            found = path.is_file()
+        except (OSError, RuntimeError) as error:  # a name too long, no permission, no such user
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"{description}: cannot be used ({reason})") from error
+        if not found:
             raise ConfigurationError(f"{path}: no such data set description")
         return path
     path = conf_directory() / "dataset" / f"{text}.yaml"

@@ -94,6 +94,13 @@ def test_whole_numbers_are_categories_and_1_is_1_point_0():
     assert np.bincount(dataset.X[:, 0]).tolist() == [1, 2, 1, 1]
 
 
+def test_whole_numbers_of_any_length_and_sign():
+    long = "9" * 5000
+    dataset = make(table(a=["+1", "-0", "0", long, long, "-7."], c=["0", "1", "0", "1", "1", "0"]))
+    assert dataset.categories == (("-7", "0", "1", long),)
+    assert np.bincount(dataset.X[:, 0]).tolist() == [1, 2, 1, 2]
+
+
 def test_leading_zeros_are_text():
     assert make(table(a=["01", "1", "2"], c=["p", "n", "p"])).categories == (("01", "1", "2"),)
 

@@ -7,6 +7,7 @@ import pytest
 
 import fedbayes.data
 from fedbayes.data import load, load_dataset, load_specification
+from fedbayes.data.cache import cache_folder
 from fedbayes.errors import ConfigurationError, DataError, DataUnavailable
 
 CSV = "id,colour,size,label\n1,red,1,yes\n2,blue,2,no\n3,red,,no\n4,blue,1,yes\n"
@@ -33,6 +34,19 @@ def test_a_users_file_with_one_yaml_file(own):
     assert dataset.class_names == ("no", "yes")
     assert dataset.X.tolist() == [[0, 0], [0, 1], [1, 0], [1, 2]]
     assert dataset.y.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/mine.csv", "a" * 300 + ".csv"])
+def test_paths_that_cannot_be(own, name, monkeypatch):
+    specification = load_specification({"mine": {"file": name, "target": "label"}})
+    with pytest.raises(DataError, match="mine: file '.*' cannot be used"):
+        load(specification)
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        load_dataset(f"{name}/mine.yaml")
+    with pytest.raises(ConfigurationError, match="data_dir: '.*' cannot be used"):
+        load_dataset("car", data_dir=name)
+    monkeypatch.setenv("FEDBAYES_CACHE", "~nobody-of-that-name/x")
+    assert cache_folder().name == "x"
 
 
 def test_the_file_may_lie_in_the_data_folder_or_the_current_one(own, tmp_path, monkeypatch):

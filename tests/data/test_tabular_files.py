@@ -72,6 +72,7 @@ def test_csv_with_one_column_keeps_empty_cells_apart(read):
         ('a,b\nx,1\n"y,2\nz,3\n', "toy.csv, line 3: cannot be read as CSV"),
         ('a,b\nx,1\n"y"z,2\n', "toy.csv, line 3: cannot be read as CSV"),
         ("a,a\nx,1\n", "toy.csv, line 1: the column name 'a' occurs twice"),
+        ("a, b\nx,1\n a,b\ny,2\n", "toy.csv, line 3: repeats the header"),
         (",a\n0,1\n", "toy.csv, line 1: column 1 has no name"),
         (b"a,b\nx,\xff\n", "toy.csv, line 2: byte 0xff is not UTF-8"),
     ],

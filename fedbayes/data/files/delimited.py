@@ -37,6 +37,8 @@ def read_csv(path: Path, missing_values: Sequence[str]) -> Table:
                 names = _read_names(path, number, row)
             elif len(row) != len(names):
                 raise DataError(f"{path}, line {number}: {len(row)} values, expected {len(names)}")
+            elif [cell.strip() for cell in row] == names:
+                raise DataError(f"{path}, line {number}: repeats the header; remove this line")
             else:
                 rows.append(row)
                 numbers.append(number)
