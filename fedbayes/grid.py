@@ -4,7 +4,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +19,11 @@ def text(value: Any) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
     return str(value)
+
+
+@lru_cache(maxsize=4096)
+def _settings_text(settings: tuple[tuple[str, Any], ...]) -> str:
+    return ";".join(f"{name}={text(value)}" for name, value in settings)
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,16 @@ class Cell:
     def key(self) -> str:
         """Sixteen hexadecimal digits that name this cell's content."""
         content = (
-            RESULTS_VERSION, self.experiment, self.dataset, self.clients, self.seed, self.partition, self.n,
-            self.learner, self.regime, self.protocol, text(self.epsilon), text(self.alpha), self.reading,
-            self.settings_text,
-        )  # fmt: skip
-        return sha256("|".join(map(str, content)).encode()).hexdigest()[:16]
+            f"{RESULTS_VERSION}|{self.experiment}|{self.dataset}|{self.clients}|{self.seed}|{self.partition}|"
+            f"{self.n}|{self.learner}|{self.regime}|{self.protocol}|{text(self.epsilon)}|{text(self.alpha)}|"
+            f"{self.reading}|{_settings_text(self.settings)}"
+        )
+        return sha256(content.encode()).hexdigest()[:16]
 
     @cached_property
     def settings_text(self) -> str:
         """The column ``settings``: ``key=value;...``."""
-        return ";".join(f"{name}={text(value)}" for name, value in self.settings)
+        return _settings_text(self.settings)
 
 
 @dataclass(frozen=True)

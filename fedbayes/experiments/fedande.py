@@ -254,7 +254,12 @@ def cells(parameters: Parameters, datasets: Sequence[str]) -> Iterator[Cell]:
 
 def parts(cell: Cell, parameters: Parameters) -> tuple[str, ...]:
     """Sub-keys of a cell's rows: the fold numbers."""
-    return tuple(str(fold) for fold in range(parameters.folds))
+    return _fold_names(parameters.folds)
+
+
+@lru_cache
+def _fold_names(folds: int) -> tuple[str, ...]:
+    return tuple(str(fold) for fold in range(folds))
 
 
 def tasks(

@@ -18,7 +18,7 @@ import numpy as np
 from fedbayes.federated.noisy_counts import KeptCounts, NoisyCounts, NoisyTables, exact_counts
 from fedbayes.federated.privacy import MECHANISMS, check_epsilon, sensitivity
 from fedbayes.models.categorical_input import Client, check_clients, check_order, check_smoothing
-from fedbayes.models.engine.counting import count, table_entries
+from fedbayes.models.engine.counting import chosen_table_entries, count, table_entries
 from fedbayes.models.engine.generative import (
     CountTables,
     TableSource,
@@ -30,8 +30,15 @@ from fedbayes.models.engine.layout import Structure, make_structure
 Sums = Callable[[Structure, int], tuple[np.ndarray, np.ndarray]]
 
 
-def generative_parameters(n: int, cardinalities: Sequence[int], n_classes: int) -> int:
-    """Numbers that one client sends: the class table and all tables of all structures."""
+Structures = Sequence[tuple[int, ...]]
+
+
+def generative_parameters(
+    n: int, cardinalities: Sequence[int], n_classes: int, structures: Structures | None = None
+) -> int:
+    """Numbers that one client sends: the class table and all tables of all structures, or of those given."""
+    if structures is not None:
+        return chosen_table_entries(structures, cardinalities, n_classes)
     return table_entries(n, cardinalities, n_classes)
 
 
@@ -161,6 +168,8 @@ def generative_posteriors(
     smoothing: float = 1.0,
     rng: np.random.Generator | None = None,
     mechanism: str = "laplace",
+    structures: Structures | None = None,
+    also_released: int = 0,
 ) -> tuple[np.ndarray, float]:
     """``fit_generative(...).predict_proba(X)`` to the last bit, holding the noise of one structure at a time.
 
@@ -170,6 +179,11 @@ def generative_posteriors(
         As in :func:`fit_generative`.
     X : ndarray (rows, d) of int
         Rows to predict.
+    structures : sequence of tuple of int, optional
+        Sets of superparents of the model; by default all of them. Delta then counts these alone.
+    also_released : int
+        Counts changed by one row that are released under the same epsilon (those the structures were chosen
+        by); added to Delta.
 
     Returns
     -------
@@ -178,16 +192,18 @@ def generative_posteriors(
         Time of the prediction alone, without counting and drawing noise.
     """
     counts, noisy, cardinalities, smoothing, _ = _collect(
-        clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism
+        clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism, structures, also_released
     )
     source = CountTables(counts, smoothing) if noisy is None else NoisyTables(noisy, smoothing)
     started = time.perf_counter()
-    posteriors = average_posteriors(X, cardinalities, n_classes, n, source)
+    posteriors = average_posteriors(X, cardinalities, n_classes, n, source, structures)
     elapsed = time.perf_counter() - started
     return posteriors, elapsed - (0.0 if noisy is None else source.noise_seconds)
 
 
-def _collect(clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism):
+def _collect(
+    clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism, structures=None, also_released=0
+):
     """Check everything, count, and set up the noise."""
     epsilon, smoothing = check_epsilon(epsilon), check_smoothing(smoothing)
     if np.isfinite(epsilon) and not isinstance(rng, np.random.Generator):
@@ -196,8 +212,9 @@ def _collect(clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mech
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
     clients, cardinalities = check_clients(clients, cardinalities, n_classes)
     n = check_order(n, len(cardinalities))
-    counts = count(clients, cardinalities, n_classes, n)
+    counts = count(clients, cardinalities, n_classes, n, chosen=structures is not None)
     if np.isinf(epsilon):
         return counts, None, cardinalities, smoothing, epsilon
-    scale = sensitivity(n, len(cardinalities)) / epsilon
+    used = None if structures is None else len(structures)
+    scale = (sensitivity(n, len(cardinalities), used) + also_released) / epsilon
     return counts, NoisyCounts(counts, len(clients), scale, rng, mechanism), cardinalities, smoothing, epsilon

@@ -19,7 +19,7 @@ import numpy as np
 MECHANISMS = ("laplace", "geometric")
 
 
-def sensitivity(n: int, n_attributes: int) -> int:
+def sensitivity(n: int, n_attributes: int, structures: int | None = None) -> int:
     """L1 sensitivity of all counts of an averaged n-dependence model (FedAnDE, section 4).
 
     One row adds 1 to one class count and, for each of the C(d, n) structures, to one count of P(x_P | y) and to
@@ -31,6 +31,8 @@ def sensitivity(n: int, n_attributes: int) -> int:
         Number of superparents.
     n_attributes : int
         Number of attributes d.
+    structures : int, optional
+        Number of structures of the model where these are chosen; it takes the place of C(d, n).
 
     Raises
     ------
@@ -39,7 +41,9 @@ def sensitivity(n: int, n_attributes: int) -> int:
     """
     if not 0 <= n < n_attributes:
         raise ValueError(f"n must satisfy 0 <= n < n_features={n_attributes}, got {n}")
-    return 1 + comb(n_attributes, n) * (1 + n_attributes - n)
+    if structures is None:
+        structures = comb(n_attributes, n)
+    return 1 + structures * (1 + n_attributes - n)
 
 
 def check_epsilon(epsilon: float) -> float:

@@ -66,8 +66,26 @@ def table_entries(n: int, cardinalities: Sequence[int], n_classes: int) -> int:
     return n_classes * (1 + cells + joint)
 
 
+def chosen_table_entries(
+    structures: Sequence[tuple[int, ...]], cardinalities: Sequence[int], n_classes: int
+) -> int:
+    """:func:`table_entries` of some structures instead of all."""
+    values = sum(int(c) for c in cardinalities)
+    entries = 1
+    for parents in structures:
+        own = [int(cardinalities[p]) for p in parents]
+        entries += prod(own) * (1 + values - sum(own))
+    return n_classes * entries
+
+
 def peak_bytes(
-    n: int, cardinalities: Sequence[int], n_classes: int, *, rows: int = 0, clients: int = 1
+    n: int,
+    cardinalities: Sequence[int],
+    n_classes: int,
+    *,
+    rows: int = 0,
+    clients: int = 1,
+    structures: int | None = None,
 ) -> int:
     """Memory that the streamed models take at most for their tables, in bytes, known before any is allocated.
 
@@ -82,14 +100,19 @@ def peak_bytes(
         Rows of all clients together; 0 when not known.
     clients : int
         Number of clients.
+    structures : int, optional
+        Number of structures where these are chosen; by default all of them. Chosen ones are counted one by one.
     """
     d = len(cardinalities)
     ordered = sorted((int(c) for c in cardinalities), reverse=True)
     cells = prod(ordered[:n])
     entries = (n_classes + 1) * (1 + sum(ordered))  # of one cell, at most
     occupied = min(clients * cells, rows) if rows else clients * cells
-    counts = min(4 * subset_entries(n, cardinalities, n_classes), SUBSET_LIMIT)
-    return counts + 8 * (4 * cells + occupied) * entries + 8 * rows * (d + n_classes) + 8 * comb(d, n + 1)
+    if structures is None:
+        counts = min(4 * subset_entries(n, cardinalities, n_classes), SUBSET_LIMIT) + 8 * comb(d, n + 1)
+    else:
+        counts = 4 * cells * entries + 8 * (n + 1) * min(structures, comb(d, n))
+    return counts + 8 * (4 * cells + occupied) * entries + 8 * rows * (d + n_classes)
 
 
 class SubsetCounts:
@@ -189,7 +212,12 @@ class RowCounts:
 
 
 def count(
-    clients: Sequence[tuple[np.ndarray, np.ndarray]], cardinalities: np.ndarray, n_classes: int, n: int
+    clients: Sequence[tuple[np.ndarray, np.ndarray]],
+    cardinalities: np.ndarray,
+    n_classes: int,
+    n: int,
+    *,
+    chosen: bool = False,
 ) -> SubsetCounts | RowCounts:
     """Counts of all clients together.
 
@@ -201,8 +229,10 @@ def count(
         Domain sizes.
     n_classes, n : int
         Number of classes and of superparents.
+    chosen : bool
+        Whether only some structures will be asked for, so that counting every subset is not worth it.
     """
-    fits = 4 * subset_entries(n, cardinalities, n_classes) <= SUBSET_LIMIT
+    fits = not chosen and 4 * subset_entries(n, cardinalities, n_classes) <= SUBSET_LIMIT
     counts = (SubsetCounts if fits else RowCounts)(cardinalities, n_classes, n)
     for X, y in clients:
         counts.add(X, y)

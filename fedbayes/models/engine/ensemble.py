@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Variant:
         Of local training.
     max_iterations : int
         Limit of the local solver ``lbfgs``.
+    every_round : bool
+        Also test the weights that federated training has after each round.
     """
 
     kind: str
@@ -48,12 +50,18 @@ class Variant:
     local_steps: int = 5
     solver: str = "lbfgs"
     max_iterations: int = 15000
+    every_round: bool = False
 
     def __post_init__(self):
         if self.kind not in ("generative", "federated", "local"):
             raise ValueError(f"kind={self.kind!r}: one of generative, federated, local is needed")
         if self.solver not in ("lbfgs", "newton"):
             raise ValueError(f"solver={self.solver!r}: one of lbfgs, newton is needed")
+
+    @property
+    def stages(self) -> int:
+        """How many sets of posteriors it has: one for each round, or the last one alone."""
+        return self.rounds if self.every_round and self.kind == "federated" else 1
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,8 @@ class Outcome:
         Of the optimiser, summed over rounds, mean over clients and structures; evaluations are 0 for Newton.
     fit_seconds, predict_seconds : float
         Training (with sorting and counting, also where that was shared with other variants) and scoring.
+    rounds : tuple of Outcome
+        After each round, where every round was asked for; iterations and seconds are those of the round.
     """
 
     posteriors: np.ndarray
@@ -75,11 +85,20 @@ class Outcome:
     evaluations: float
     fit_seconds: float
     predict_seconds: float
+    rounds: "tuple[Outcome, ...]" = ()
 
 
-def discriminative_parameters(n: int, cardinalities: Sequence[int], n_classes: int) -> int:
+def discriminative_parameters(
+    n: int,
+    cardinalities: Sequence[int],
+    n_classes: int,
+    structures: Sequence[tuple[int, ...]] | None = None,
+) -> int:
     """Weights of one client's model over all structures: w0 and wP per class, w_j per class and cell."""
     d = len(cardinalities)
+    if structures is not None:
+        sizes = [math.prod(int(cardinalities[p]) for p in parents) for parents in structures]
+        return n_classes * sum(2 + size * (d - n) for size in sizes)
     cells = [1] + [0] * n  # elementary symmetric sums: cells of all structures of each size
     for cardinality in cardinalities:
         for k in range(n, 0, -1):
@@ -96,6 +115,7 @@ def evaluate_structures(
     n: int,
     smoothing: float = 1.0,
     variants: Sequence[Variant],
+    structures: Sequence[tuple[int, ...]] | None = None,
     threads: int = 1,
 ) -> list[Outcome]:
     """Train and test several variants of the clients' models.
@@ -117,6 +137,8 @@ def evaluate_structures(
         Added to every count of every table.
     variants : sequence of Variant
         What to train; sorting and counting are shared.
+    structures : sequence of tuple of int, optional
+        Sets of superparents to average over; by default all of them.
     threads : int
         Threads that share the structures; the results do not depend on it.
 
@@ -127,13 +149,15 @@ def evaluate_structures(
     """
     rows = TrainingRows(clients, smoothing)
     test = prepare_rows(X_test, np.asarray(cardinalities, np.int64))
-    structures = itertools.combinations(range(len(cardinalities)), n)
-    chunks = iter(lambda: list(itertools.islice(structures, _CHUNK)), [])
-    shape = (len(variants), len(clients), len(X_test), n_classes)
+    count = math.comb(len(cardinalities), n) if structures is None else len(structures)
+    queue = iter(itertools.combinations(range(len(cardinalities)), n) if structures is None else structures)
+    chunks = iter(lambda: list(itertools.islice(queue, _CHUNK)), [])
+    first_stage = np.cumsum([0] + [variant.stages for variant in variants]).tolist()
+    shape = (first_stage[-1], len(clients), len(X_test), n_classes)
 
     def work(chunk):
         sums = np.zeros(shape)
-        measured = np.zeros((len(variants), 4))  # iterations, evaluations, fit and predict seconds
+        measured = np.zeros((len(sums), 4))  # iterations, evaluations, fit and predict seconds
         for parents in chunk:
             structure = make_structure(parents, cardinalities, n_classes)
             _evaluate_structure(rows, test, structure, variants, sums, measured)
@@ -145,10 +169,15 @@ def evaluate_structures(
         for sums, part in results:
             total += sums
             measured += part
-    count = math.comb(len(cardinalities), n)
     total /= count
-    measured[:, :2] /= count * len(clients)
-    return [Outcome(t, *m.tolist()) for t, m in zip(total, measured, strict=True)]
+    share = np.array([count * len(clients)] * 2 + [1, 1])
+    outcomes = []
+    for variant, low, high in zip(variants, first_stage, first_stage[1:], strict=False):
+        stages = [Outcome(total[s], *(measured[s] / share).tolist()) for s in range(low, high)]
+        iterations, evaluations, fit_seconds, _ = (measured[low:high].sum(axis=0) / share).tolist()
+        last = replace(stages[-1], iterations=iterations, evaluations=evaluations, fit_seconds=fit_seconds)
+        outcomes.append(replace(last, rounds=tuple(stages)) if variant.every_round else last)
+    return outcomes
 
 
 def _in_order(pool, work, items, ahead):
@@ -167,34 +196,41 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
     begin = clock()
     cells, starts, order = sort_rows(test, structure)
     sorted_test = clock() - begin
-    for index, variant in enumerate(variants):
-        begin = clock()
-        kind, weights, iterations, evaluations = _train(clients, variant)
-        trained = clock()
-        posteriors.add_client_posteriors(
-            clients, structure, kind, weights, test, cells, starts, order,
-            sums[index],
-        )  # fmt: skip
-        scored = clock()
-        measured[index] += (
-            iterations,
-            evaluations,
-            prepared + trained - begin,
-            sorted_test + scored - trained,
-        )
+    stage = 0
+    for variant in variants:
+        begin = clock() - prepared  # sorting and counting belong to the first stage
+        for kind, weights, iterations, evaluations in _train(clients, variant):
+            trained = clock()
+            posteriors.add_client_posteriors(
+                clients, structure, kind, weights, test, cells, starts, order,
+                sums[stage],
+            )  # fmt: skip
+            scored = clock()
+            measured[stage] += (
+                iterations,
+                evaluations,
+                trained - begin,
+                sorted_test + scored - trained,
+            )
+            begin, stage = scored, stage + 1
 
 
 def _train(clients, variant):
-    """Kind of weights, weights, iterations and evaluations of all clients together."""
+    """Kind of weights, weights, iterations and evaluations of all clients together, for each stage."""
     if variant.kind == "generative":
-        return posteriors.UNWEIGHTED, np.ones(0), 0, 0
-    if variant.kind == "federated":
-        weights, iterations, evaluations = federate(clients, variant.rounds, variant.local_steps)
-        return posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum()
-    if variant.solver == "newton":
-        return posteriors.LOCAL, *train_by_newton(clients), 0
-    weights, iterations, evaluations = train_locally(clients, variant.max_iterations)
-    return posteriors.LOCAL, weights, iterations.sum(), evaluations.sum()
+        yield posteriors.UNWEIGHTED, np.ones(0), 0, 0
+    elif variant.kind == "federated":
+        weights = None
+        for _ in range(variant.stages):
+            weights, iterations, evaluations = federate(
+                clients, variant.rounds // variant.stages, variant.local_steps, weights
+            )
+            yield posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum()
+    elif variant.solver == "newton":
+        yield posteriors.LOCAL, *train_by_newton(clients), 0
+    else:
+        weights, iterations, evaluations = train_locally(clients, variant.max_iterations)
+        yield posteriors.LOCAL, weights, iterations.sum(), evaluations.sum()
 
 
 def average_posteriors(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import comb
 from typing import Protocol
 
@@ -54,7 +54,12 @@ def all_structures(n_attributes: int, n: int) -> Iterator[tuple[int, tuple[int, 
 
 
 def average_posteriors(
-    X: np.ndarray, cardinalities: np.ndarray, n_classes: int, n: int, source: TableSource
+    X: np.ndarray,
+    cardinalities: np.ndarray,
+    n_classes: int,
+    n: int,
+    source: TableSource,
+    structures: Sequence[tuple[int, ...]] | None = None,
 ) -> np.ndarray:
     """Mean over structures of the normalised posterior.
 
@@ -68,6 +73,8 @@ def average_posteriors(
         Number of classes and of superparents.
     source : TableSource
         Gives the log tables of each structure.
+    structures : sequence of tuple of int, optional
+        Sets of superparents to average over; by default all of them.
 
     Returns
     -------
@@ -83,14 +90,15 @@ def average_posteriors(
     out = np.zeros((len(X), n_classes))
     if not len(X):
         return out
-    for index, parents in all_structures(len(cardinalities), n):
+    chosen = all_structures(len(cardinalities), n) if structures is None else enumerate(structures)
+    for index, parents in chosen:
         structure = make_structure(parents, cardinalities, n_classes)
         scored = make_structure(parents, widened, n_classes) if unseen else structure
         cells, starts, order = sort_rows(rows, scored)
         known = known_cells(cells, structure) if unseen else cells
         base, theta = source.log_tables(structure, index, known, unseen)
         add_posteriors(rows, scored, starts, order, base, theta, out)
-    out /= comb(len(cardinalities), n)
+    out /= comb(len(cardinalities), n) if structures is None else len(structures)
     return out
 
 

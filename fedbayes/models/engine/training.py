@@ -57,8 +57,10 @@ def _longest(first_cell, shared, cell_size):
     return (shared + most * cell_size + 7) // 8 * 8
 
 
-def federate(clients: Clients, rounds: int, local_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Train the global weights of one structure from weights of 1.
+def federate(
+    clients: Clients, rounds: int, local_steps: int, start: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Train the global weights of one structure from weights of 1, or go on from those of earlier rounds.
 
     In each round every client runs ``local_steps`` iterations of L-BFGS from the global weights and the
     server takes the unweighted mean over all clients, also those without rows.
@@ -71,7 +73,7 @@ def federate(clients: Clients, rounds: int, local_steps: int) -> tuple[np.ndarra
         Summed over rounds.
     """
     structure = clients.structure
-    weights = np.ones(structure.weight_count())
+    weights = np.ones(structure.weight_count()) if start is None else start.copy()
     iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _federate(
         clients.problems, clients.first_cell, clients.cells, 2 * structure.lanes,
