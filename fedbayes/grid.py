@@ -4,7 +4,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -26,7 +26,7 @@ def _settings_text(settings: tuple[tuple[str, Any], ...]) -> str:
     return ";".join(f"{name}={text(value)}" for name, value in settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Cell:
     """One cell of a grid: everything that can change its numbers, and nothing else.
 
@@ -48,17 +48,35 @@ class Cell:
     reading: str | None = None
     settings: tuple[tuple[str, Any], ...] = ()
 
-    @cached_property
+    def __init__(
+        self, experiment, dataset, clients, seed, partition=None, n=None, learner=None, regime=None,
+        protocol=None, epsilon=None, alpha=None, reading=None, settings=(),
+    ):  # fmt: skip
+        # a grid makes a hundred thousand of them: the generated one sets field by field, three times as slow
+        self.__dict__.update(
+            experiment=experiment, dataset=dataset, clients=clients, seed=seed, partition=partition, n=n,
+            learner=learner, regime=regime, protocol=protocol, epsilon=epsilon, alpha=alpha, reading=reading,
+            settings=settings,
+        )  # fmt: skip
+
+    @property
     def key(self) -> str:
         """Sixteen hexadecimal digits that name this cell's content."""
-        content = (
+        known = self.__dict__.get("_key")  # a cached_property takes a lock in Python 3.11
+        if known is None:
+            known = self.__dict__["_key"] = sha256(self._content.encode()).hexdigest()[:16]
+        return known
+
+    @property
+    def _content(self) -> str:
+        epsilon = "" if self.epsilon is None else text(self.epsilon)
+        return (
             f"{RESULTS_VERSION}|{self.experiment}|{self.dataset}|{self.clients}|{self.seed}|{self.partition}|"
-            f"{self.n}|{self.learner}|{self.regime}|{self.protocol}|{text(self.epsilon)}|{text(self.alpha)}|"
+            f"{self.n}|{self.learner}|{self.regime}|{self.protocol}|{epsilon}|{text(self.alpha)}|"
             f"{self.reading}|{_settings_text(self.settings)}"
         )
-        return sha256(content.encode()).hexdigest()[:16]
 
-    @cached_property
+    @property
     def settings_text(self) -> str:
         """The column ``settings``: ``key=value;...``."""
         return _settings_text(self.settings)

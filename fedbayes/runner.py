@@ -15,6 +15,7 @@ from fedbayes.config import RunOptions
 from fedbayes.errors import DataError, DataUnavailable, FedbayesError
 from fedbayes.grid import Cell, Task, balanced_shard
 from fedbayes.progress import Progress
+from fedbayes.statuses import Statuses
 from fedbayes.store import ResultStore
 
 
@@ -65,27 +66,27 @@ class Grid:
         }
         return self.module.tasks(list(wanted), self.parameters, shapes)
 
-    def remaining(
-        self, statuses: Mapping[tuple[str, ...], str], rerun: str
-    ) -> list[tuple[Cell, tuple[str, ...]]]:
+    def remaining(self, statuses: Statuses, rerun: str) -> list[tuple[Cell, tuple[str, ...]]]:
         """Cells and their parts that are still to be computed.
 
         A done row is not computed again unless ``rerun`` is ``all``; a failed one always is (``rerun=failed``
         computes nothing else).
         """
+
+        def wanted(status: str | None) -> bool:
+            if rerun == "failed":
+                return status in ("failed", "unavailable")
+            return rerun == "all" or status != "done"
+
         result = []
+        decided: dict[tuple[int, int], tuple[str, ...]] = {}  # most cells share their parts and their state
         for cell, parts in self.cells:
-            todo = []
-            for part in parts:
-                status = statuses.get((cell.key, part))
-                if (
-                    rerun == "all"
-                    or (rerun == "failed" and status in ("failed", "unavailable"))
-                    or (rerun == "none" and status != "done")
-                ):
-                    todo.append(part)
-            if todo:
-                result.append((cell, tuple(todo)))
+            known = statuses.of(cell.key)
+            state = (id(known), id(parts))
+            if state not in decided:
+                decided[state] = tuple(part for part in parts if wanted(known.get(part)))
+            if decided[state]:
+                result.append((cell, decided[state]))
         return result
 
 

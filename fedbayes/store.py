@@ -22,6 +22,7 @@ from fedbayes.atomic_file import write_atomically
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import text
 from fedbayes.locking import locked, try_lock
+from fedbayes.statuses import Statuses, read_statuses
 
 STATUSES = ("done", "failed", "unavailable", "skipped")
 RUNS = "runs"
@@ -213,11 +214,18 @@ class ResultStore:
         merged.pop(tuple(table.key), None)  # the header of the final file
         return merged
 
-    def statuses(self) -> dict[tuple[str, ...], str]:
+    def statuses(self) -> Statuses:
         """Status of every row that the folder holds, merged or not, by key; reads only."""
         table = self.tables[RUNS]
-        status = table.columns.index("status")
-        return {key: row[status] for key, row in self._merged(table, self._part_files(table)).items()}
+        final, line_by_line = self.folder / f"{RUNS}.csv", self._part_files(table)
+        known = read_statuses(final, table.key, STATUSES) if final.exists() else Statuses()
+        if known is None:
+            known, line_by_line = Statuses(), [final, *line_by_line]
+        cell, part, status = (table.columns.index(column) for column in (*table.key, "status"))
+        for path in line_by_line:
+            for row in _rows(path.read_bytes(), table):
+                known.record(row[cell], row[part], row[status])
+        return known
 
 
 def _first_difference(found: Sequence[str], wanted: Sequence[str]) -> str:

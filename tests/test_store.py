@@ -193,3 +193,34 @@ def test_a_manifest_that_is_none(tmp_path, content):
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(ConfigurationError, match="manifest.json"):
         read_manifest(tmp_path)
+
+
+def test_statuses_are_the_same_read_fast_or_line_by_line(tmp_path):
+    from fedbayes.statuses import read_statuses
+
+    store = ResultStore(tmp_path, [RUNS])
+    store.append("runs", [row("a", 0), row("a", 1, "failed", message='x, "y"'), row("b", 1), row("b", 0)])
+    store.append("runs", [row("c", 0), row("c", 1), row("d", 0, "skipped")])
+    store.merge(close=True)
+    expected = {
+        ("a", "0"): "done", ("a", "1"): "failed", ("b", "0"): "done", ("b", "1"): "done", ("c", "0"): "done",
+        ("c", "1"): "done", ("d", "0"): "skipped",
+    }  # fmt: skip
+    statuses = store.statuses()
+    assert dict(statuses) == expected and len(statuses) == 7
+    assert statuses.of("b") is statuses.of("c")  # equal states are held once
+    assert statuses.of("z") == {} and statuses.get(("z", "0")) is None
+    path = tmp_path / "runs.csv"
+    whole = path.read_bytes()
+    for damage in (b"\x00\x00\n", b"e,0,,dne,\n", b"e,0\n", "e,0,,done,\xff\n".encode("latin-1"), b"e,0,,do"):
+        path.write_bytes(whole + damage)
+        assert dict(store.statuses()) == expected
+    path.write_bytes(whole)
+    assert read_statuses(path, RUNS.key, ("done",)).of("a") == {"0": "done"}
+    # a part file of another process that is not merged yet
+    other = ResultStore(tmp_path, [RUNS])
+    other.append("runs", [row("a", 1), row("c", 0, "failed"), row("e", 0)])
+    assert dict(store.statuses()) == expected | {("a", "1"): "done", ("e", "0"): "done"}
+    path.write_text(whole.decode().splitlines()[0] + "\n")
+    other.merge(close=True)
+    assert dict(store.statuses()) == {("a", "1"): "done", ("c", "0"): "failed", ("e", "0"): "done"}
