@@ -7,6 +7,7 @@ REPORT := $(BIN)/python -m fedbayes.report
 READY := $(VENV)/.fedbayes-installed
 # Options handed on to the experiments, for example: make reproduce-fedande OPTIONS="data_dir=DATA jobs=4"
 OPTIONS ?=
+PYTEST_OPTIONS ?= --numprocesses=auto --dist=loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint format bench reproduce-fedande reproduce-governance reproduce-all report clean
@@ -29,7 +30,7 @@ quickstart: $(READY)  ## Train federated AnDE on two embedded data sets (about a
 	@echo "figure: results/quickstart/figures/figure_1.png"
 
 test: $(READY)  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 lint: $(READY)  ## Check style and format
 	$(BIN)/ruff check .
