@@ -25,7 +25,7 @@ def run(*arguments, cwd, check=None, **environment):
         cwd=cwd,
         capture_output=True,
         text=True,
-        env=os.environ | {"COLUMNS": "200"} | environment,
+        env=os.environ | {"COLUMNS": "200", "FEDBAYES_DATA": ""} | environment,
     )
     if check is not None:
         assert ended.returncode == check, ended.stderr
