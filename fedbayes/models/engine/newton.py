@@ -23,7 +23,7 @@ from fedbayes.models.engine.newton_system import (
 FRESH = 1e-3
 """Near the optimum (decrement against objective) margins are made anew instead of moved along."""
 
-ACCURACY = 0.1
+ACCURACY = 0.3
 """A line search ends where the slope is this share of the slope at its start."""
 
 
@@ -144,11 +144,14 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
             for i in range(rows):
                 slope += probability[c, i] * move[c, i]
         # one step more than the tolerance asks for, where weights along flat directions may still gain from it
-        finished = closing or (damping == 0.0 and -slope <= 1e-3 * tolerance)
-        closing = damping == 0.0 and -slope <= tolerance * max(loss, 1.0)
+        limit = tolerance * max(loss, 1.0)
+        finished = (closing or (damping == 0.0 and -slope <= 1e-3 * tolerance)) and abs(slope) <= limit
+        closing = damping == 0.0 and abs(slope) <= limit
         step = 1.0
         if not closing and not finished:
-            step = line_minimum(margins, move, slope, linear, quadratic, ACCURACY)
+            step = 0.0  # rounding can leave a direction that does not descend: then damp
+            if slope < 0.0:
+                step = line_minimum(margins, move, loss, slope, linear, quadratic, ACCURACY)
         for c in range(classes):
             for s in range(2):
                 shared[s, c] += step * shared_move[s, c]

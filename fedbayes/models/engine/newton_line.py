@@ -34,12 +34,12 @@ def _exponentials(margins, direction, step, lo, count, out, top, total):
 
 @compiled
 def slope(margins, direction, step):
-    """First and second derivative of the summed loss at ``margins + step * direction`` along it."""
+    """Loss at ``margins + step * direction``, and its first and second derivative along the direction."""
     classes, rows = margins.shape
     out = np.empty((classes, BLOCK))
     top, total = np.empty(BLOCK), np.empty(BLOCK)
     mean, square = np.empty(BLOCK), np.empty(BLOCK)
-    first, second = np.zeros(BLOCK), np.zeros(BLOCK)
+    value, first, second = np.zeros(BLOCK), np.zeros(BLOCK), np.zeros(BLOCK)
     for lo in range(0, rows, BLOCK):
         count = min(BLOCK, rows - lo)
         _exponentials(margins, direction, step, lo, count, out, top, total)
@@ -54,13 +54,15 @@ def slope(margins, direction, step):
                 square[i] += weighted * d
         for i in range(count):
             m = mean[i] / total[i]
+            value[i] += top[i] + log(total[i])
             first[i] += m
             second[i] += square[i] / total[i] - m * m
-    d1, d2 = 0.0, 0.0
+    loss, d1, d2 = 0.0, 0.0, 0.0
     for i in range(BLOCK):
+        loss += value[i]
         d1 += first[i]
         d2 += second[i]
-    return d1, d2
+    return loss, d1, d2
 
 
 @compiled
@@ -110,30 +112,36 @@ def _minus_log(others):
 
 
 @compiled
-def line_minimum(margins, direction, slope_at_start, linear, quadratic, accuracy):
-    """Find the step where the slope of loss + linear * t + quadratic * t^2 / 2 is nearly zero.
+def line_minimum(margins, direction, loss, slope_at_start, linear, quadratic, accuracy):
+    """Find a step where the slope of loss + linear * t + quadratic * t^2 / 2 is nearly zero.
 
     The function is convex. Steps above 1 are tried as long as the slope stays negative, since separable rows
-    shrink their losses exponentially along a Newton direction; the zero is then bracketed.
+    shrink their losses exponentially along a Newton direction; the zero is then bracketed. A small slope alone
+    is not enough: after a steep descent the function may have risen again, far above where it was.
 
     Returns
     -------
     float
-        A step whose slope is at most ``accuracy`` times the slope at 0 in size.
+        A step that does not raise the function beyond rounding, with a slope of at most ``accuracy`` times
+        that at 0 in size; the largest step known to descend if there is none.
     """
     goal = -accuracy * slope_at_start
+    highest = loss + 1e-13 * max(loss, 1.0)
     low, high, step = 0.0, np.inf, 1.0
     slope_low, slope_high = slope_at_start, 0.0
     for _ in range(60):
-        d1, d2 = slope(margins, direction, step)
+        value, d1, d2 = slope(margins, direction, step)
+        value += (linear + 0.5 * quadratic * step) * step
         d1 += linear + quadratic * step
         d2 += quadratic
-        if abs(d1) <= goal:
+        if abs(d1) <= goal and value <= highest:
             return step
-        if d1 < 0.0:
+        if d1 < 0.0 and value <= highest:
             low, slope_low = step, d1
         else:
             high, slope_high = step, d1
+        if high - low <= 1e-12 * high:
+            return low
         newton = step - d1 / d2 if d2 > 0.0 else np.inf
         if high == np.inf:
             if step >= 1e6:
@@ -142,11 +150,14 @@ def line_minimum(margins, direction, slope_at_start, linear, quadratic, accuracy
         elif low < newton < high and high < 3.0 * low:
             step = newton
         else:
-            secant = low + (high - low) * slope_low / (slope_low - slope_high)
             lowest = low + 0.1 * (high - low) if low > 0.0 else 0.05 * high
-            step = max(secant, lowest) if not low < newton < high else min(max(newton, lowest), high)
+            if low < newton < high:
+                step = max(newton, lowest)
+            else:
+                secant = (
+                    low + (high - low) * slope_low / (slope_low - slope_high) if slope_high > 0.0 else low
+                )
+                step = max(secant, lowest)
             if step >= high:
                 step = 0.5 * (low + high)
-        if high - low <= 1e-12 * high:
-            return step if low == 0.0 else low
-    return low if low > 0.0 else step
+    return low

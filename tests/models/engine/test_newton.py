@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from fedbayes.models.engine.layout import log_tables, make_structure, sort_rows
 from fedbayes.models.engine.newton import solve
+from fedbayes.models.engine.newton_line import line_minimum
 
 RHO = 1e-8
 
@@ -238,3 +239,14 @@ def test_same_bits_in_another_process_with_more_threads():
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert other.stdout.strip() == _digest()
+
+
+def test_line_search_never_climbs():
+    # one row falls steeply within a thousandth of the direction, then 28 % as many rise again
+    margins = np.array([[0.0, 0.0], [50.0, -30.0]])
+    direction = np.array([[0.0, 0.0], [-1e5, 3e4]])
+    loss = np.log1p(np.exp(margins[1])).sum()
+    posterior = 1 / (1 + np.exp(-margins[1]))
+    step = line_minimum(margins, direction, loss, float(posterior @ direction[1]), 0.0, 0.0, 0.3)
+    assert step > 0
+    assert np.logaddexp(0, margins[1] + step * direction[1]).sum() < loss
