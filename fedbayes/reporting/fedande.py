@@ -9,11 +9,14 @@ from typing import Any
 import pandas as pd
 
 from fedbayes.reporting import (
+    fedande_baselines,
     fedande_claims,
+    fedande_convergence,
     fedande_costs,
     fedande_figures,
     fedande_ranks,
     fedande_solver,
+    fedande_structures,
     fedande_tables,
 )
 from fedbayes.reporting.fedande_series import build_study, complete_block
@@ -43,6 +46,7 @@ TABLES = [
         "other_settings",
     ),
     *("other_settings", "status"),
+    *(fedande_baselines.NAME, fedande_structures.NAME, fedande_convergence.NAME),
 ]
 
 
@@ -77,11 +81,15 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     written += fedande_solver.solver_tables(study, folder)
     written += fedande_costs.other_settings_table(study, folder)
     written += fedande_tables.status_table(study, folder)
+    written += fedande_baselines.baseline_report(study, folder)
+    written += fedande_structures.structure_table(study, folder)
+    written += fedande_convergence.convergence_report(study, folder)
     remove_stale(folder / "tables", TABLES, written, (".csv", ".md", ".tex"))
     written += fedande_figures.figure_1(study, block, folder)
     written += fedande_figures.figure_2(study, folder)
     written += fedande_figures.per_dataset_figures(study, folder)
     others = [path.stem for path in (folder / "figures").glob("figure_other_*.md")]
+    others += [fedande_baselines.NAME, fedande_convergence.NAME]
     remove_stale(folder / "figures", others, written, SUFFIXES)
     written.append(fedande_claims.write(folder, study, block))
     return written

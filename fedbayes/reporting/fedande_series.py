@@ -20,7 +20,7 @@ LEARNERS = ("generative", "discriminative")
 CELL = ["dataset", "clients", "regime", "learner", "n"]
 REPEAT = ["seed", "fold"]
 # settings that concern one learner in one regime; every other setting must agree across compared series
-OWN_SETTINGS = ("local_max_iterations", "local_solver", "local_steps")
+OWN_SETTINGS = ("local_max_iterations", "local_solver", "local_steps", "rounds")
 
 
 def model_name(learner: str, n: int) -> str:
@@ -48,12 +48,15 @@ class Study:
         Words for the variant shown; empty for the paper's settings.
     shared : str
         Words for what all shown series have in common beyond the paper's settings.
+    baselines : DataFrame
+        Rows of learners that are not the paper's; no part of `runs`.
     """
 
     runs: pd.DataFrame
     facts: Mapping[str, Mapping[str, Any]]
     variants: dict[tuple[str, str], str]
     shared: str
+    baselines: pd.DataFrame
 
     @property
     def main(self) -> pd.DataFrame:
@@ -96,7 +99,8 @@ def build_study(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> S
     First what concerns all series (protocol, partition, common settings), then each learner and regime on its own
     (epsilon, rounds, solver): most finished rows win; ties go to the paper's settings, then to the Newton solver.
     """
-    runs = runs.copy()
+    baselines = runs[~runs["learner"].isin(LEARNERS)]
+    runs = runs[runs["learner"].isin(LEARNERS)].copy()
     runs["n"] = runs["n"].astype(int)
     runs["clients"] = runs["clients"].astype(int)
     described = [_describe(row) for row in runs[_VARIANT_COLUMNS].itertuples(index=False)]
@@ -119,7 +123,7 @@ def build_study(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> S
     runs["main"] = (runs["shared"] == shared) & (
         runs["own"] == pd.Series(chosen, index=runs.index, dtype=object)
     )
-    return Study(runs, facts, variants, shared)
+    return Study(runs, facts, variants, shared, baselines)
 
 
 _VARIANT_COLUMNS = ["protocol", "partition", "settings", "learner", "regime", "epsilon", "rounds"]
@@ -130,7 +134,7 @@ def _describe(row: Any) -> tuple[str, str]:
     settings = parse_settings(row.settings)
     own = [f"{key}={value}" for key, value in settings.items() if key in OWN_SETTINGS]
     shared = [f"{key}={value}" for key, value in settings.items() if key not in OWN_SETTINGS]
-    if row.partition not in ("", "stratified"):
+    if row.partition not in ("", "stratified", "none"):  # none: a centralised model, which has no clients
         shared.insert(0, f"partition={row.partition}")
     if row.protocol not in ("", "paper"):
         shared.insert(0, f"protocol={row.protocol}")
@@ -142,13 +146,17 @@ def _describe(row: Any) -> tuple[str, str]:
         and row.epsilon == row.epsilon
     ):
         own.insert(0, "no noise (epsilon=inf)" if np.isinf(row.epsilon) else f"epsilon={row.epsilon:g}")
-    rounds = row.rounds
+    # where the settings do not say (agreeing on structures by information is a round, but none of training)
+    told = "rounds" in settings or settings.get("structure_choice") == "information"
+    rounds = published.ROUNDS if told else row.rounds
     if federated and row.learner == "discriminative" and rounds == rounds and rounds != published.ROUNDS:
         own.insert(0, f"rounds={rounds:g}")
     return ", ".join(shared), ", ".join(own)
 
 
 def _preferred(rows: pd.DataFrame, column: str) -> str:
+    if not len(rows):
+        return ""
     done = rows["status"] == "done"
 
     def rank(variant: str) -> tuple:

@@ -259,7 +259,7 @@ def pooled_table(study: Study, block: Block, metric: str, folder: Path) -> list[
 
 def status_table(study: Study, folder: Path) -> list[Path]:
     """How many rows are done, failed, unavailable or skipped, with the reasons of those that are not done."""
-    runs = study.runs
+    runs = pd.concat([study.runs, study.baselines])
     counts = runs.groupby(["dataset", "status", "message"], sort=False).agg(
         rows=("cell", "size"), cells=("cell", "nunique"), n=("n", _range), clients=("clients", _range)
     )

@@ -130,7 +130,7 @@ def write_results(folder, runs, manifest=None):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def synthetic():
     """The makers above as one object."""
 

@@ -1,0 +1,91 @@
+"""Report of logistic regression, of few structures and of rounds: beside the main tables, not in them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedbayes.report import write_report
+
+
+@pytest.fixture(scope="module")
+def results(synthetic, tmp_path_factory):
+    """A run with all three extras: (folder, its rows)."""
+    plain = synthetic.runs(datasets=("car",), clients=(5,), orders=(0, 1), folds=2)
+    federated = plain[plain["regime"] == "federated"]
+    few = federated[federated["n"] == 1].assign(
+        settings="max_structures=2;structure_choice=information", bytes_up=1e6, bytes_down=0.5e6
+    )
+    few = few.assign(accuracy=few["accuracy"] - 0.125, rounds=few["rounds"] + 1)
+    slow = federated[federated["learner"] == "discriminative"].assign(settings="local_steps=1")
+    logistic = plain[(plain["n"] == 0) & (plain["learner"] == "generative")].assign(
+        learner="logistic", n=np.nan, epsilon="", accuracy=0.625
+    )
+    extra = [
+        part.assign(cell=part["cell"] + name) for part, name in ((few, "f"), (slow, "s"), (logistic, "l"))
+    ]
+    runs = pd.concat([plain, *extra], ignore_index=True)
+    rounds = []
+    for row in pd.concat([federated, extra[1]]).itertuples(index=False):
+        for number in range(1, int(row.rounds) + 1):
+            rounds.append(
+                {
+                    "cell": row.cell, "dataset": "car", "clients": 5, "n": row.n, "learner": row.learner,
+                    "regime": "federated", "epsilon": row.epsilon, "seed": 42, "fold": row.fold, "round": number,
+                    "accuracy": 0.5 + 0.01 * number + 0.1 * row.fold, "log_loss": 1 / number, "bytes_up": 1.5e6,
+                    "bytes_down": 0.5e6, "seconds": 0.25,
+                }
+            )  # fmt: skip
+    folder = synthetic.results(tmp_path_factory.mktemp("extras"), runs, synthetic.manifest(plain))
+    pd.DataFrame(rounds).to_csv(folder / "rounds.csv", index=False)
+    written = write_report(folder)
+    return folder, {path.name for path in written}, plain
+
+
+def test_the_main_tables_and_figures_are_those_without_the_extras(results, synthetic, tmp_path):
+    folder, _, plain = results
+    alone = synthetic.results(tmp_path / "alone", plain)
+    names = {path.name for path in write_report(alone)}
+    assert not names & {"baselines.md", "structures.md", "convergence.md", "convergence.png"}
+    for name in ("tables/accuracy.csv", "tables/macro_f1.md", "figures/figure_1.png", "figures/figure_3.png"):
+        assert (folder / name).read_bytes() == (alone / name).read_bytes()
+
+
+def test_logistic_regression_has_a_table_and_a_figure(results):
+    folder, names, _ = results
+    assert {"baselines.md", "baselines.png", "baselines.pdf"} <= names
+    table = pd.read_csv(folder / "tables" / "baselines.csv")
+    own = table[table["model"] == "LR"]
+    assert set(own["regime"]) == {"local", "federated"} and (own["mean"] == 0.625).all()
+    assert set(table["model"]) == {"LR", "NB", "A1DE", "NBʷ", "A1DEʷ"}
+    assert pd.read_csv(folder / "tables" / "status.csv")["rows"].sum() == 16 + 4 + 4 + 4
+
+
+def test_few_structures_are_set_against_all_of_them(results):
+    folder, _, _ = results
+    table = pd.read_csv(folder / "tables" / "structures.csv")
+    few = table[table["choice"] == "information"]
+    assert set(few["model"]) == {"A1DE", "A1DEʷ"} and (few["max_structures"] == 2).all()
+    np.testing.assert_allclose(few["difference"], -0.125)
+    assert (few["megabytes"] == 1.5).all() and (few["paired"] == 2).all()
+    assert set(table[table["choice"] == "all"]["difference"]) == {0.0}
+
+
+def test_convergence_sums_bytes_and_averages_folds(results):
+    folder, names, _ = results
+    assert {"convergence.md", "convergence.png", "convergence.pdf"} <= names
+    table = pd.read_csv(folder / "tables" / "convergence.csv")
+    assert set(table["local_steps"]) == {0, 1, 5}  # generative, and both numbers of local steps
+    third = table[(table["round"] == 3) & (table["local_steps"] == 1)]
+    assert len(third) == 2
+    np.testing.assert_allclose(third["accuracy"], 0.5 + 0.03 + 0.05)
+    np.testing.assert_allclose(third["megabytes"], 6.0)
+    np.testing.assert_allclose(third["seconds"], 0.75)
+    assert (third["repeats"] == 2).all()
+    assert "T = 10" in (folder / "tables" / "convergence.md").read_text()
+
+
+def test_a_folder_of_baselines_alone_is_reported(synthetic, tmp_path):
+    plain = synthetic.runs(datasets=("car",), clients=(5,), orders=(0,), folds=2)
+    runs = plain[plain["learner"] == "generative"].assign(learner="logistic", n=np.nan, epsilon="")
+    names = {path.name for path in write_report(synthetic.results(tmp_path / "only", runs))}
+    assert {"baselines.md", "status.md"} <= names
