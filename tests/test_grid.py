@@ -53,6 +53,8 @@ def test_only_what_acts_on_a_cell_changes_its_key():
     assert changed(folds=3) == everything
     assert changed(smoothing=0.5) == everything
     assert changed(partition="iid") == everything
+    assert changed(missing="category") == set()  # that is the default
+    assert changed(missing="mode") == everything
     assert changed(alpha=0.5) == set()  # the concentration acts with partition=dirichlet alone
 
 

@@ -189,7 +189,8 @@ def _settings(
 
     One entry for every combination of those that are listed.
     """
-    axes: dict[str, tuple] = {"folds": (parameters.folds,), "missing": (parameters.missing,)}
+    missing = None if parameters.missing == "category" else parameters.missing  # the default said aloud
+    axes: dict[str, tuple] = {"folds": (parameters.folds,), "missing": (missing,)}
     if learner != "logistic":
         axes["smoothing"] = (parameters.smoothing,)
     if learner != "generative" and regime == "federated":
