@@ -13,7 +13,7 @@ from fedbayes.grid import Cell, balanced_shard, text
 
 BASE = {
     "clients": [5, 20], "n": [0, 1], "learner": ["generative", "discriminative"], "regime": ["local", "federated"],
-    "seeds": [42, 43], "folds": 5, "partition": "stratified", "alpha": 1.0, "protocol": "paper", "smoothing": 1.0,
+    "seeds": [42, 43], "folds": 5, "fold": None, "partition": "stratified", "alpha": 1.0, "protocol": "paper", "smoothing": 1.0,
     "missing": None, "epsilon": 1.0, "rounds": 10, "local_steps": 5, "local_solver": None,
     "local_max_iterations": None,
 }  # fmt: skip
@@ -53,6 +53,7 @@ def test_only_what_acts_on_a_cell_changes_its_key():
     assert changed(folds=3) == everything
     assert changed(smoothing=0.5) == everything
     assert changed(partition="iid") == everything
+    assert changed(fold=0) == set()  # which folds are computed, not what they are
     assert changed(missing="category") == set()  # that is the default
     assert changed(missing="mode") == everything
     assert changed(alpha=0.5) == set()  # the concentration acts with partition=dirichlet alone
@@ -83,7 +84,7 @@ def test_centralised_cells_know_no_clients():
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("clients", 0), ("n", -1), ("folds", 1), ("epsilon", 0), ("epsilon", math.nan), ("seeds", []), ("alpha", -1),
+        ("clients", 0), ("n", -1), ("folds", 1), ("fold", 5), ("epsilon", 0), ("epsilon", math.nan), ("seeds", []), ("alpha", -1),
         ("rounds", 0), ("local_steps", 0), ("learner", "neural"), ("regime", "global"), ("smoothing", 0),
         ("local_max_iterations", 0), ("seeds", -1), ("protocol", "code"),
     ],

@@ -80,11 +80,12 @@ class Parameters:
     local_max_iterations: int = SCIPY_MAX_ITERATIONS
     structures: tuple[tuple[int | None, str], ...] = ((None, "all"),)
     record_rounds: bool = field(default=False, compare=False)
+    fold: tuple[int, ...] | None = None
     memory_limit: float = field(default=4.0, compare=False)
 
 
 KEYS = (
-    "clients", "n", "learner", "regime", "seeds", "folds", "partition", "alpha", "protocol", "smoothing", "missing",
+    "clients", "n", "learner", "regime", "seeds", "folds", "fold", "partition", "alpha", "protocol", "smoothing", "missing",
     "epsilon", "rounds", "local_steps", "local_solver", "local_max_iterations", "max_structures",
     "structure_choice", "record_rounds",
 )  # fmt: skip
@@ -107,7 +108,10 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
 
     cap = one("local_max_iterations", config.optional(config.integer(1)))
     solver = one("local_solver", config.optional(config.choice(*SOLVERS)))
+    folds = one("folds", config.integer(2))
+    fold = None if mapping["fold"] is None else many("fold", config.integer(0, folds - 1))
     return Parameters(
+        fold=fold,
         clients=many("clients", config.integer(1)),
         n=many("n", config.integer(0)),
         learner=many("learner", config.choice(*LEARNERS)),
