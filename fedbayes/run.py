@@ -4,12 +4,13 @@ Compose the configuration, enumerate the grid, run what is left of it, write the
 """
 
 import itertools
+import os
 import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import hydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -27,15 +28,32 @@ COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_name
 
 def main() -> None:
     """Entry point; ends the process with the run's exit code."""
-    arguments = options_last(sys.argv[1:])
+    try:
+        code = _main(options_last(sys.argv[1:]))
+    except KeyboardInterrupt:  # before the first cell or after the last one
+        _print("interrupted: finished cells are saved; the same command goes on", sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def _print(text: str, stream: TextIO | None = None) -> None:
+    """Print on stdout or ``stream``; that its reader has gone (``| head``) is no fault of the run."""
+    stream = stream or sys.stdout
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _main(arguments: list[str]) -> int:
     if {"-h", "--help"} & set(arguments):
-        print(help_text())
-        sys.exit(0)
+        _print(help_text())
+        return 0
     codes: list[int] = []
     try:
         check_overrides(arguments)
     except ConfigurationError as error:
-        sys.exit(_refuse(error))
+        return _refuse(error)
 
     @hydra.main(config_path=str(conf_directory()), config_name="config", version_base="1.3")
     def job(composed: DictConfig) -> None:
@@ -44,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
         sys.argv[1:] = [f"hydra.sweep.dir={folder}", *arguments] if _is_sweep(arguments) else arguments
         job()
-    sys.exit(max(codes, default=0))
+    return max(codes, default=0)
 
 
 def options_last(arguments: Sequence[str]) -> list[str]:
@@ -120,7 +138,7 @@ def _key_lines(text: str) -> list[str]:
 
 
 def _refuse(error: FedbayesError) -> int:
-    print(f"fedbayes: {error}", file=sys.stderr)
+    _print(f"fedbayes: {error}", sys.stderr)
     return 2
 
 
@@ -191,10 +209,10 @@ def run(composed: DictConfig, arguments: Sequence[str]) -> int:
     except OmegaConfBaseException as error:  # an interpolation ${...} that leads nowhere
         return _refuse(ConfigurationError(" ".join(str(error).split())))
     except FedbayesError as error:
-        print(f"fedbayes: {error}", file=sys.stderr)
+        _print(f"fedbayes: {error}", sys.stderr)
         return 1
     except OSError as error:
-        print(f"fedbayes: {error}; finished cells are saved, the same command goes on", file=sys.stderr)
+        _print(f"fedbayes: {error}; finished cells are saved, the same command goes on", sys.stderr)
         return 1
 
 
@@ -243,7 +261,7 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         from fedbayes.report import write_report
 
         write_report(options.output_dir)
-        print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
+        _print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
     return summary.exit_code
 
 
@@ -278,10 +296,10 @@ def _dry_run(grid: runner.Grid, options: RunOptions) -> int:
     remaining = grid.remaining(statuses, options.rerun)
     todo = sum(len(parts) for _, parts in remaining)
     seconds = sum(task.cost for task in grid.tasks(remaining))
-    print(f"cells: {len(grid.cells)} ({grid.size} rows)")
-    print(f"rows done: {grid.size - todo}")
-    print(f"rows to do: {todo}")
-    print(
+    _print(f"cells: {len(grid.cells)} ({grid.size} rows)")
+    _print(f"rows done: {grid.size - todo}")
+    _print(f"rows to do: {todo}")
+    _print(
         f"rough cost: {seconds / 3600:.2f} core-hours, {seconds / options.jobs / 3600:.2f} h with jobs={options.jobs}"
     )
     return 0
@@ -305,17 +323,17 @@ def _say(grid: runner.Grid, options: RunOptions, summary: runner.Summary, remain
     counts = ", ".join(
         f"{summary.counts[s]} {s}" for s in ("done", "failed", "unavailable", "skipped") if summary.counts[s]
     )
-    print(
+    _print(
         f"{options.output_dir / 'runs.csv'}: {before} rows were done before; now {counts or 'nothing to do'}"
     )
     if summary.problems:
-        print("\nmissing rows and why:", file=sys.stderr)
+        _print("\nmissing rows and why:", sys.stderr)
         for (status, dataset, message), count in sorted(summary.problems.items()):
-            print(f"  {status:<12}{dataset:<16}{count:>6}  {message}", file=sys.stderr)
+            _print(f"  {status:<12}{dataset:<16}{count:>6}  {message}", sys.stderr)
     if summary.interrupted:
-        print(
+        _print(
             "interrupted: finished cells are saved; the same command goes on where this one stopped",
-            file=sys.stderr,
+            sys.stderr,
         )
 
 

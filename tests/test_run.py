@@ -13,7 +13,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from fedbayes.errors import ConfigurationError
-from fedbayes.run import check_overrides, options_last
+from fedbayes.run import check_overrides, main, options_last
 from fedbayes.run import run as run_composed
 
 SMALL = ["+experiment=quickstart", "dataset=[car]", "clients=5", "n=0", "folds=2", "jobs=1", "report=false"]
@@ -239,6 +239,29 @@ def test_overrides_that_hydra_explains_badly(argument, words):
 def test_an_interpolation_that_leads_nowhere(capsys):
     assert run_composed(OmegaConf.create({"n": "${nope}"}), []) == 2
     assert "'nope' not found" in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_costs_nothing(finished):
+    folder, _ = finished
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-u", "-m", "fedbayes.run", *SMALL, "output_dir=out"],
+        cwd=folder, stdout=writer, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    os.close(writer)
+    assert ended.returncode == 0 and ended.stderr == b""
+
+
+def test_an_interruption_before_the_first_cell(monkeypatch, capsys):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedbayes.run._main", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert "the same command goes on" in capsys.readouterr().err
 
 
 def test_options_of_hydra_may_stand_between_overrides():
