@@ -216,6 +216,7 @@ def complete_block(rows: pd.DataFrame) -> Block:
     """Largest complete block found by dropping, one at a time, what lacks the largest share of its cells.
 
     Candidates are data sets, (learner, regime) pairs, orders and client numbers; ties drop a data set first.
+    What a pair lacks counts half: to compare learners and regimes is what rows are pooled for.
     """
     axes = {
         "dataset": ordered_datasets(rows) if len(rows) else [],
@@ -231,8 +232,8 @@ def complete_block(rows: pd.DataFrame) -> Block:
     dropped: list[str] = []
     while present.size and not present.all():
         missing = [
-            (1 - present.mean(axis=tuple(a for a in range(4) if a != axis))[i], -axis, -i)
-            for axis in range(4)
+            (share * (1 - present.mean(axis=tuple(a for a in range(4) if a != axis))[i]), -axis, -i)
+            for axis, share in enumerate((1.0, 0.5, 1.0, 1.0))
             for i in range(present.shape[axis])
         ]
         _, axis, index = max(missing)
