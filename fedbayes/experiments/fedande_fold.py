@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold
 from fedbayes import evaluation, partition
 from fedbayes.data.dataset import CategoricalDataset
 from fedbayes.experiments import fedande
-from fedbayes.experiments.fedande import BYTES_PER_NUMBER, setting
 from fedbayes.experiments.fedande_logistic import logistic_outcome
+from fedbayes.experiments.fedande_parameters import BYTES_PER_NUMBER, setting
 from fedbayes.experiments.fedande_structures import Chooser, Chosen
 from fedbayes.federated.counts import generative_parameters, generative_posteriors
 from fedbayes.grid import Cell

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbayes.data.dataset import CategoricalDataset
-from fedbayes.experiments.fedande import BYTES_PER_NUMBER, setting
+from fedbayes.experiments.fedande_parameters import BYTES_PER_NUMBER, setting
 from fedbayes.federated.logistic import average_coefficients
 from fedbayes.grid import Cell
 from fedbayes.models import logistic

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbayes.experiments.fedande import setting
+from fedbayes.experiments.fedande_parameters import setting
 from fedbayes.federated.privacy import laplace_sum, sensitivity
 from fedbayes.grid import Cell
 from fedbayes.models.engine.structure_choice import (
