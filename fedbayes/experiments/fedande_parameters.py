@@ -77,7 +77,7 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
 
     cap = one("local_max_iterations", config.optional(config.integer(1)))
     solver = one("local_solver", config.optional(config.choice(*SOLVERS)))
-    folds = one("folds", config.integer(2))
+    folds = one("folds", config.integer(2, MOST_FOLDS))
     fold = None if mapping.get("fold") is None else many("fold", config.integer(0, folds - 1))
     return Parameters(
         fold=fold,
@@ -90,7 +90,7 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
         epsilon=many("epsilon", config.real(0, open_low=True, infinite=True)),
         alpha=many("alpha", config.real(0, open_low=True)),
         protocol=one("protocol", config.choice("paper")),
-        folds=one("folds", config.integer(2, MOST_FOLDS)),
+        folds=folds,
         smoothing=one("smoothing", config.real(0, open_low=True)),
         missing=one("missing", config.optional(config.choice("category", "mode"))),
         rounds=many("rounds", config.integer(1)),
