@@ -75,6 +75,11 @@ def _rows(content: bytes, table: Table) -> Iterable[list[str]]:
             yield row
 
 
+def _is_whole(content: bytes, rows: int) -> bool:
+    """Whether a final file holds its header, so many rows and nothing else."""
+    return content.endswith(b"\n") and content.count(b"\n") == rows + 1
+
+
 def _sort_value(value: str) -> tuple:
     try:
         return (0, float(value), "")
@@ -172,9 +177,12 @@ class ResultStore:
 
     def _merge_table(self, table: Table) -> None:
         parts = self._part_files(table)
-        if not parts:
+        final = self.folder / f"{table.name}.csv"
+        if not parts and not final.exists():
             return
         merged = self._merged(table, parts)
+        if not parts and _is_whole(final.read_bytes(), len(merged)):
+            return
         order = [table.columns.index(column) for column in table.order]
         rows = sorted(
             merged.values(), key=lambda row: tuple(_sort_value(row[position]) for position in order)
@@ -183,7 +191,7 @@ class ResultStore:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table.columns)
         writer.writerows(rows)
-        write_atomically(self.folder / f"{table.name}.csv", stream.getvalue(), durable=True)
+        write_atomically(final, stream.getvalue(), durable=True)
         own = {os.path.realpath(stream.name) for stream in self._parts.values()}
         for path in parts:
             if os.path.realpath(path) not in own:

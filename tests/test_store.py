@@ -179,6 +179,17 @@ def test_damage_in_the_final_file_costs_the_damaged_rows_alone(tmp_path, damage)
     assert [entry[0] for entry in lines(tmp_path)] == (["cell", "a", "b"] if damage else ["cell", "b"])
 
 
+@pytest.mark.parametrize("damage", [b"\0\0\0", b'"b,0', b"b\xff,0,,done,\n", b"a,0,,done,\n"])
+def test_a_damaged_final_file_is_mended_though_nothing_is_to_do(tmp_path, damage):
+    whole = ",".join(RUNS.columns).encode() + b"\na,0,,done,\n"
+    (tmp_path / "runs.csv").write_bytes(whole + damage)
+    ResultStore(tmp_path, [RUNS]).merge()
+    assert (tmp_path / "runs.csv").read_bytes() == whole
+    before = (tmp_path / "runs.csv").stat().st_mtime_ns
+    ResultStore(tmp_path, [RUNS]).merge()
+    assert (tmp_path / "runs.csv").stat().st_mtime_ns == before
+
+
 def test_a_header_that_is_no_text(tmp_path):
     (tmp_path / "runs.csv").write_bytes(b"\xff\xfe,fold\n")
     with pytest.raises(ConfigurationError, match="other columns"):

@@ -68,6 +68,11 @@ def load(
     if drop_duplicates in ("auto", None):
         drop_duplicates = loader in _DROP_DUPLICATES
     data = _load_files(specification, data_dir, bool(drop_duplicates), missing)
+    if data.y.min() == data.y.max():
+        raise DataError(
+            f"{specification.name}: all {data.y.size:,} rows are of the class '{data.class_names[data.y[0]]}'; "
+            "a classifier needs two"
+        )
     if data.complete and drop_duplicates == (loader in _DROP_DUPLICATES):
         _check(specification, data)
     return data

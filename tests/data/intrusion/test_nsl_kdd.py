@@ -177,6 +177,12 @@ def test_no_usable_rows(tmp_path, make, load):
         load("nsl-kdd", tmp_path)
 
 
+def test_rows_of_one_class(tmp_path, make, load):
+    make.write_csv(tmp_path / "KDDTrain+.txt", [make.nsl_row(duration=i) for i in range(3)])
+    with pytest.raises(DataError, match="nsl-kdd: all 3 rows are of the class 'normal'"):
+        load("nsl-kdd", tmp_path)
+
+
 def test_official_rows_with_other_content_are_refused(tmp_path, rows, make, load, monkeypatch):
     monkeypatch.setattr(nsl_kdd, "TRAIN_ROWS", 3)
     monkeypatch.setattr(nsl_kdd, "TEST_ROWS", 3)
