@@ -61,7 +61,7 @@ def read_statuses(path: Path, key: Sequence[str], statuses: Sequence[str]) -> St
     """
     from pyarrow import ArrowInvalid, csv, dictionary, int32, string
 
-    if not _is_plain(path):
+    if not is_plain(path):
         return None
     columns = [*key, "status"]
     try:
@@ -101,7 +101,7 @@ def read_statuses(path: Path, key: Sequence[str], statuses: Sequence[str]) -> St
     return Statuses(by_cell)
 
 
-def _is_plain(path: Path) -> bool:
+def is_plain(path: Path) -> bool:
     """Whether a file is ASCII text without zero bytes that ends with a line."""
     last = b"\n"
     with path.open("rb") as stream:

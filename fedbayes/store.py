@@ -22,7 +22,7 @@ from fedbayes.atomic_file import write_atomically
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import text
 from fedbayes.locking import locked, try_lock
-from fedbayes.statuses import Statuses, read_statuses
+from fedbayes.statuses import Statuses, is_plain, read_statuses
 
 STATUSES = ("done", "failed", "unavailable", "skipped")
 RUNS = "runs"
@@ -75,9 +75,16 @@ def _rows(content: bytes, table: Table) -> Iterable[list[str]]:
             yield row
 
 
-def _is_whole(content: bytes, rows: int) -> bool:
-    """Whether a final file holds its header, so many rows and nothing else."""
-    return content.endswith(b"\n") and content.count(b"\n") == rows + 1
+def _is_whole(path: Path, table: Table) -> bool:
+    """Whether a final file is plain text that holds its header and one sound row a line, as read in bulk."""
+    if "status" not in table.columns:
+        return is_plain(path)
+    known = read_statuses(path, table.key, STATUSES)
+    if known is None:
+        return False
+    with path.open("rb") as stream:
+        lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+    return len(known) == lines - 1
 
 
 def _sort_value(value: str) -> tuple:
@@ -178,11 +185,9 @@ class ResultStore:
     def _merge_table(self, table: Table) -> None:
         parts = self._part_files(table)
         final = self.folder / f"{table.name}.csv"
-        if not parts and not final.exists():
+        if not parts and (not final.exists() or _is_whole(final, table)):
             return
         merged = self._merged(table, parts)
-        if not parts and _is_whole(final.read_bytes(), len(merged)):
-            return
         order = [table.columns.index(column) for column in table.order]
         rows = sorted(
             merged.values(), key=lambda row: tuple(_sort_value(row[position]) for position in order)
