@@ -24,7 +24,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-quickstart: $(READY)  ## Train federated AnDE on two embedded data sets (about a minute, no download)
+quickstart: $(READY)  ## Train federated AnDE on two embedded data sets (no download of data)
 	$(RUN) +experiment=quickstart $(OPTIONS)
 	@echo "table:  results/quickstart/tables/accuracy.md"
 	@echo "figure: results/quickstart/figures/figure_1.png"

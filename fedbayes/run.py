@@ -250,6 +250,9 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     manifest.check_fingerprints(options.output_dir, datasets, variant)
     entry = manifest.invocation(mapping, options, module, parameters, datasets, arguments)
     manifest.record(options.output_dir, entry)
+    todo = sum(len(parts) for _, parts in remaining)
+    if todo:
+        _print(f"{todo} rows to do; on a new machine the first ones wait for the compiler")
     try:
         with _TerminationAsInterrupt():
             summary = runner.run_grid(grid, options, store, remaining, datasets, errors)
@@ -323,9 +326,8 @@ def _say(grid: runner.Grid, options: RunOptions, summary: runner.Summary, remain
     counts = ", ".join(
         f"{summary.counts[s]} {s}" for s in ("done", "failed", "unavailable", "skipped") if summary.counts[s]
     )
-    _print(
-        f"{options.output_dir / 'runs.csv'}: {before} rows were done before; now {counts or 'nothing to do'}"
-    )
+    counts = counts or ("none finished" if remaining else "nothing to do")
+    _print(f"{options.output_dir / 'runs.csv'}: {before} rows were done before; now {counts}")
     if summary.problems:
         _print("\nmissing rows and why:", sys.stderr)
         for (status, dataset, message), count in sorted(summary.problems.items()):
