@@ -149,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = parser.parse_args(arguments).folder
     try:
         written = write_report(folder)
-    except FedbayesError as error:
+    except (FedbayesError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(summary(folder, written))

@@ -240,6 +240,14 @@ def test_broken_rows_are_named(synthetic, tmp_path, capsys, column, value, words
     assert words in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_take_the_report_gives_one_line(synthetic, tmp_path, capsys):
+    folder = synthetic.results(tmp_path, synthetic.runs(folds=1))
+    (folder / "tables").touch()  # a file where the folder should be
+    assert report.main([str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert "tables" in error and error.count("\n") == 1
+
+
 def test_header_alone_and_broken_manifest(synthetic, tmp_path, capsys):
     folder = synthetic.results(tmp_path, synthetic.runs(folds=1).iloc[:0], manifest={})
     assert report.main([str(folder)]) == 2
