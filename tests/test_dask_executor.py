@@ -95,7 +95,8 @@ def test_a_worker_killed_in_the_middle_changes_no_row(cluster, serial, tmp_path,
     assert (tmp_path / "killed").exists()
     assert code == 0 and numbers(tmp_path / "out") == serial
     written = capfd.readouterr()
-    assert len(written.out.splitlines()) == 1  # nothing but the run's own lines
+    first, last = written.out.splitlines()  # nothing but the run's own lines
+    assert first.startswith("5 rows to do") and last.endswith("now 5 done")
     assert all(line.startswith("fedbayes: ") for line in written.err.splitlines())
 
 

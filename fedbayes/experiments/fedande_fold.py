@@ -86,7 +86,7 @@ def run_fold(
     for cell, (posteriors, columns, stages) in models.items():
         identity = fedande.describe(cell, str(fold), dataset)
         measured = _mean_over_clients(y_test, posteriors, len(dataset.class_names))
-        rows.append(identity | {"status": "done", "message": ""} | measured | columns)
+        rows.append(identity | {"status": "done"} | measured | {"message": ""} | columns)
         if parameters.record_rounds:
             rounds += [
                 identity | stage | _mean_over_clients(y_test, after, len(dataset.class_names))
@@ -149,6 +149,8 @@ def _bayesian_models(
                 "fit_seconds": outcome.fit_seconds + chosen.seconds,
                 "predict_seconds": outcome.predict_seconds,
             }
+            if not math.isnan(outcome.separable):
+                columns["message"] = f"separable={outcome.separable:.4f}"
             stages = [(stage.posteriors, stage.fit_seconds) for stage in outcome.rounds]
         else:
             epsilon = math.inf if cell.epsilon is None else cell.epsilon
@@ -183,6 +185,7 @@ def _joined(results: Sequence[Outcome]) -> Outcome:
         float(np.mean([result.evaluations for result in results])),
         sum(result.fit_seconds for result in results),
         sum(result.predict_seconds for result in results),
+        separable=float(np.mean([result.separable for result in results])),
     )
 
 

@@ -78,6 +78,9 @@ class Outcome:
         Training (with sorting and counting, also where that was shared with other variants) and scoring.
     rounds : tuple of Outcome
         After each round, where every round was asked for; iterations and seconds are those of the round.
+    separable : float
+        Of local training by Newton's method: the share of fits (a client and a structure) whose optimum tells
+        the classes of all the client's rows apart, so that the likelihood alone has none. Else nan.
     """
 
     posteriors: np.ndarray
@@ -86,6 +89,7 @@ class Outcome:
     fit_seconds: float
     predict_seconds: float
     rounds: "tuple[Outcome, ...]" = ()
+    separable: float = math.nan
 
 
 def discriminative_parameters(
@@ -157,7 +161,7 @@ def evaluate_structures(
 
     def work(chunk):
         sums = np.zeros(shape)
-        measured = np.zeros((len(sums), 4))  # iterations, evaluations, fit and predict seconds
+        measured = np.zeros((len(sums), 5))  # iterations, evaluations, separable fits, both seconds
         for parents in chunk:
             structure = make_structure(parents, cardinalities, n_classes)
             _evaluate_structure(rows, test, structure, variants, sums, measured)
@@ -170,14 +174,22 @@ def evaluate_structures(
             total += sums
             measured += part
     total /= count
-    share = np.array([count * len(clients)] * 2 + [1, 1])
+    filled = max(1, sum(len(y) > 0 for _, y in clients))
+    share = np.array([count * len(clients)] * 2 + [count * filled, 1, 1])
     outcomes = []
     for variant, low, high in zip(variants, first_stage, first_stage[1:], strict=False):
-        stages = [Outcome(total[s], *(measured[s] / share).tolist()) for s in range(low, high)]
-        iterations, evaluations, fit_seconds, _ = (measured[low:high].sum(axis=0) / share).tolist()
+        stages = [_outcome(variant, total[s], measured[s] / share) for s in range(low, high)]
+        iterations, evaluations, _, fit_seconds, _ = (measured[low:high].sum(axis=0) / share).tolist()
         last = replace(stages[-1], iterations=iterations, evaluations=evaluations, fit_seconds=fit_seconds)
         outcomes.append(replace(last, rounds=tuple(stages)) if variant.every_round else last)
     return outcomes
+
+
+def _outcome(variant, posteriors, measured):
+    iterations, evaluations, separable, fit_seconds, predict_seconds = measured.tolist()
+    if variant.kind != "local" or variant.solver != "newton":
+        separable = math.nan
+    return Outcome(posteriors, iterations, evaluations, fit_seconds, predict_seconds, separable=separable)
 
 
 def _in_order(pool, work, items, ahead):
@@ -199,7 +211,7 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
     stage = 0
     for variant in variants:
         begin = clock() - prepared  # sorting and counting belong to the first stage
-        for kind, weights, iterations, evaluations in _train(clients, variant):
+        for kind, weights, *counts in _train(clients, variant):
             trained = clock()
             posteriors.add_client_posteriors(
                 clients, structure, kind, weights, test, cells, starts, order,
@@ -207,8 +219,7 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
             )  # fmt: skip
             scored = clock()
             measured[stage] += (
-                iterations,
-                evaluations,
+                *counts,
                 trained - begin,
                 sorted_test + scored - trained,
             )
@@ -216,21 +227,22 @@ def _evaluate_structure(rows, test, structure, variants, sums, measured):
 
 
 def _train(clients, variant):
-    """Kind of weights, weights, iterations and evaluations of all clients together, for each stage."""
+    """For each stage: kind of weights, weights; iterations, evaluations, separable fits of all clients together."""
     if variant.kind == "generative":
-        yield posteriors.UNWEIGHTED, np.ones(0), 0, 0
+        yield posteriors.UNWEIGHTED, np.ones(0), 0, 0, 0
     elif variant.kind == "federated":
         weights = None
         for _ in range(variant.stages):
             weights, iterations, evaluations = federate(
                 clients, variant.rounds // variant.stages, variant.local_steps, weights
             )
-            yield posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum()
+            yield posteriors.GLOBAL, weights, iterations.sum(), evaluations.sum(), 0
     elif variant.solver == "newton":
-        yield posteriors.LOCAL, *train_by_newton(clients), 0
+        weights, iterations, separable = train_by_newton(clients)
+        yield posteriors.LOCAL, weights, iterations, 0, separable
     else:
         weights, iterations, evaluations = train_locally(clients, variant.max_iterations)
-        yield posteriors.LOCAL, weights, iterations.sum(), evaluations.sum()
+        yield posteriors.LOCAL, weights, iterations.sum(), evaluations.sum(), 0
 
 
 def average_posteriors(
@@ -282,16 +294,22 @@ def average_posteriors(
     return out / math.comb(d, n)
 
 
-def train_by_newton(clients: Clients) -> tuple[np.ndarray, int]:
-    """Each client's own optimum by Newton's method: weights and iterations of all clients together."""
+def train_by_newton(clients: Clients) -> tuple[np.ndarray, int, int]:
+    """Each client's own optimum by Newton's method: weights, iterations and separable fits, clients together.
+
+    A fit is separable where the optimum gives every row of the client more than half of the probability, which
+    a negative log-likelihood below log 2 proves: then larger weights in the same direction explain the rows
+    better still, without end.
+    """
     from fedbayes.models.engine import newton
 
     bounds = local_bounds(clients)
-    weights, total = np.ones(bounds[-1]), 0
+    weights, total, separable = np.ones(bounds[-1]), 0, 0
     for c in range(len(clients)):
         rows, tables = clients.view(c)
         if len(rows.y):
-            own, iterations, _ = newton.solve(rows, tables, clients.structure)
+            own, iterations, objective = newton.solve(rows, tables, clients.structure)
             weights[bounds[c] : bounds[c + 1]] = own
             total += int(iterations)
-    return weights, total
+            separable += objective < math.log(2)
+    return weights, total, separable

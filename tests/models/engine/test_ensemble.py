@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from fedbayes.federated import fit_discriminative
 from fedbayes.models import AnDEClassifier, WeightedAnDEClassifier
@@ -86,3 +87,31 @@ def test_parameters_count_weights_by_hand():
 def test_unknown_variants_are_refused(wrong):
     with pytest.raises(ValueError, match="is needed"):
         Variant(**wrong)
+
+
+def completely_separable(X, y):
+    """Whether weights of a naive Bayes structure exist that put every row on its class's side by a margin of 1.
+
+    Decided by a linear programme over one weight of class 0 against class 1 for each attribute and value.
+    """
+    indicator = np.concatenate([np.eye(r)[X[:, j]] for j, r in enumerate(CARDINALITIES)], axis=1)
+    sign = np.where(y == 1, 1.0, -1.0)[:, None]
+    constraints = -sign * np.column_stack([indicator, np.ones(len(y))])
+    found = linprog(np.zeros(constraints.shape[1]), constraints, -np.ones(len(y)), bounds=(None, None))
+    return found.status == 0
+
+
+def test_the_share_of_separable_fits_is_that_of_a_linear_programme():
+    rng = np.random.default_rng(11)
+    clients = []
+    for rows in (4, 6, 8, 9, 10, 11, 12, 14, 20, 40):
+        X = np.stack([rng.integers(0, r, rows) for r in CARDINALITIES], 1).astype(np.int32)
+        clients.append((X, rng.integers(0, 2, rows).astype(np.int32)))
+    expected = np.mean([completely_separable(X, y) for X, y in clients])
+    assert 0.2 < expected < 0.9  # the cases tell something
+    nobody = (np.zeros((0, 5), np.int32), np.zeros(0, np.int32))
+    newton, lbfgs = evaluate_structures(
+        [*clients, nobody], CARDINALITIES, 2, clients[0][0], n=0, variants=[VARIANTS[3], VARIANTS[2]]
+    )
+    assert newton.separable == pytest.approx(expected)
+    assert np.isnan(lbfgs.separable)
