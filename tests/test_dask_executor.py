@@ -1,16 +1,13 @@
 """The same rows on a Dask scheduler, whatever dies on the way, and one clear line where it cannot work."""
 
 import csv
-import os
-import signal
-import subprocess
 import sys
 import time
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-from fedbayes import run, runner
+from fedbayes import run
 from fedbayes.config import conf_directory
 
 GRID = [
@@ -32,12 +29,6 @@ def numbers(folder):
         ]
 
 
-def launch(*command):
-    return subprocess.Popen(
-        [sys.executable, "-m", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-
-
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serial")
@@ -45,52 +36,11 @@ def serial(tmp_path_factory):
     return numbers(folder)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """A scheduler and two workers, each a process of its own: (address, scheduler)."""
-    pytest.importorskip("distributed")
-    note = tmp_path_factory.mktemp("dask") / "scheduler.json"
-    scheduler = launch("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                       "--scheduler-file", str(note))  # fmt: skip
-    worker = ("distributed.cli.dask_worker", "--scheduler-file", str(note), "--no-nanny", "--nthreads", "1",
-              "--no-dashboard", "--local-directory", str(note.parent))  # fmt: skip
-    workers = [launch(*worker) for _ in range(2)]  # they wait for the file
-    try:
-        deadline = time.monotonic() + 120
-        while not note.exists() or not note.read_text().endswith("}"):
-            assert scheduler.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        import json
-
-        from distributed import Client
-
-        address = json.loads(note.read_text())["address"]
-        with Client(address, set_as_default=False, timeout=60) as client:
-            client.wait_for_workers(2, timeout=120)
-        yield address, scheduler
-    finally:
-        for process in (*workers, scheduler):
-            process.kill()
-            process.wait()
-
-
-def kill_once(monkeypatch, note, pid=None):
-    """Make the first computation of fold 2 kill its own process, or another one."""
-
-    def compute(task, dataset):
-        if task.parts == ("2",) and not note.exists():
-            note.touch()
-            os.kill(pid or os.getpid(), signal.SIGKILL)
-            time.sleep(3)
-        return real(task, dataset)
-
-    real = runner.compute
-    monkeypatch.setattr(runner, "compute", compute)
-
-
-def test_a_worker_killed_in_the_middle_changes_no_row(cluster, serial, tmp_path, monkeypatch, capfd):
-    address, _ = cluster
-    kill_once(monkeypatch, tmp_path / "killed")
+def test_a_worker_killed_in_the_middle_changes_no_row(
+    dask_cluster, kill_once, serial, tmp_path, monkeypatch, capfd
+):
+    address, _ = dask_cluster
+    kill_once(monkeypatch, tmp_path / "killed", fold=2)
     code = start("execution=dask", f"execution.address={address}", f"output_dir={tmp_path / 'out'}")
     assert (tmp_path / "killed").exists()
     assert code == 0 and numbers(tmp_path / "out") == serial
@@ -101,11 +51,11 @@ def test_a_worker_killed_in_the_middle_changes_no_row(cluster, serial, tmp_path,
 
 
 def test_a_lost_scheduler_is_one_line_and_costs_no_finished_row(
-    cluster, serial, tmp_path, monkeypatch, capfd
+    dask_cluster, kill_once, serial, tmp_path, monkeypatch, capfd
 ):
-    address, scheduler = cluster
+    address, scheduler = dask_cluster
     with monkeypatch.context() as patched:
-        kill_once(patched, tmp_path / "killed", scheduler.pid)
+        kill_once(patched, tmp_path / "killed", fold=2, pid=scheduler.pid)
         began = time.monotonic()
         code = start("execution=dask", f"execution.address={address}", f"output_dir={tmp_path / 'out'}")
     lines = capfd.readouterr().err.splitlines()
