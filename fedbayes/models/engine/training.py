@@ -15,12 +15,16 @@ def _federate(
 
     The mean is kept as the global weights plus the mean change, so that weights which no client has rows for
     stay as they are to the last bit. ``shared`` numbers come before those of the cells, ``cell_size`` each.
+    A round in which no client makes an iteration changes nothing, so that all rounds after it are its repetition:
+    their evaluations are counted, not made.
     """
     n_clients = problems.shape[0]
+    used = np.zeros(n_clients, np.int64)
     longest = _longest(first_cell, shared, cell_size)
     workspace, buffer = make_workspace(longest), np.empty(longest)
     change = np.zeros(weights.shape[0])
-    for _ in range(rounds):
+    for round_ in range(rounds):
+        still = True
         for c in range(n_clients):
             first, last = first_cell[c], first_cell[c + 1]
             if first == last:
@@ -38,12 +42,19 @@ def _federate(
             _, i, e = minimise(problems[c], local, local_steps, workspace)
             iterations[c] += i
             evaluations[c] += e
+            used[c] = e
+            if i == 0:  # the weights are as they were
+                continue
+            still = False
             for a in range(shared):
                 change[a] += local[a] - weights[a]
             for k in range(first, last):
                 here, there = shared + (k - first) * cell_size, shared + cells[k] * cell_size
                 for a in range(cell_size):
                     change[there + a] += local[here + a] - weights[there + a]
+        if still:
+            evaluations += used * (rounds - round_ - 1)
+            break
         for a in range(weights.shape[0]):
             weights[a] += change[a] / n_clients
             change[a] = 0.0
