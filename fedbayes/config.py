@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,7 +39,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def wrong(key: str, value: Any, allowed: str) -> ConfigurationError:
     """One line that names the key, the value and what is allowed."""
-    return ConfigurationError(f"{key}={value!r} is not allowed: {allowed}")
+    return ConfigurationError(f"{key}={shown(value)} is not allowed: {allowed}")
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message, cut where it is very long."""
+    try:
+        written = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return "a number of thousands of digits"
+    return written if len(written) <= 200 else f"{written[:80]}... ({len(written)} characters)"
 
 
 def check_keys(mapping: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -57,19 +67,25 @@ def check_keys(mapping: Mapping[str, Any], known: Iterable[str], where: str) -> 
             )
 
 
+def whole(value: Any) -> int | None:
+    """The whole number that a value is, also one written as a float (1e6); None for anything else."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
 def integer(low: int, high: int | None = None) -> Callable[[str, Any], int]:
     """Checker of a whole number in [low, high]; without ``high`` what fits a signed 32-bit integer."""
     allowed = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
     largest = LARGEST_INTEGER if high is None else high
 
     def check(key: str, value: Any) -> int:
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        number = whole(value)
+        if number is None or number < low:
             raise wrong(key, value, allowed)
-        if value > largest:
+        if number > largest:
             raise wrong(key, value, allowed if high is not None else f"{allowed} and <= {largest}")
-        return value
+        return number
 
     return check
 
@@ -86,7 +102,7 @@ def real(
     def check(key: str, value: Any) -> float:
         if isinstance(value, str) and value.strip().lower() in ("inf", "+inf", ".inf", "infinity"):
             value = math.inf
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(key, value, allowed)
         try:
             value = float(value)
@@ -95,7 +111,7 @@ def real(
         too_low = value <= low if open_low else value < low
         if math.isnan(value) or too_low or value > high or (math.isinf(value) and not infinite):
             raise wrong(key, value, allowed)
-        return value
+        return value + 0.0  # -0.0 is 0.0
 
     return check
 

@@ -44,7 +44,16 @@ def test_a_deleted_key_is_named():
 
 
 def test_integer_takes_a_whole_float():
-    assert config.integer(1)("clients", 5.0) == 5
+    taken = config.integer(1)("clients", 5.0)
+    assert taken == 5 and type(taken) is int
+
+
+@pytest.mark.parametrize("value", [10**320, -(10**320), pytest.param(10**5000, id="5000 digits"), "9" * 400])
+@pytest.mark.parametrize("check", [config.integer(1), config.real(0), config.real(0, infinite=True)])
+def test_the_longest_numbers_give_one_short_line(check, value):
+    with pytest.raises(ConfigurationError, match="key=") as caught:
+        check("key", value)
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, "x", True, None])
@@ -56,6 +65,10 @@ def test_positive_real_refuses(value):
 @pytest.mark.parametrize("value", ["inf", ".inf", math.inf])
 def test_infinity_as_typed(value):
     assert config.real(0, open_low=True, infinite=True)("epsilon", value) == math.inf
+
+
+def test_zero_has_no_sign():
+    assert math.copysign(1, config.real(0)("penalty", -0.0)) == 1
 
 
 def test_infinity_is_refused_where_it_means_nothing():

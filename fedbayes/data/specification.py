@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..config import conf_directory
+from ..config import LARGEST_INTEGER, conf_directory, shown, whole
 from ..errors import ConfigurationError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -230,19 +230,20 @@ def _checked(mapping: dict[str, Any], place: str, folder: Path | None) -> Datase
 
 def _typed(place: str, key: str, value: Any) -> Any:
     def wrong(expected: str) -> ConfigurationError:
-        return ConfigurationError(f"{place}: {key} is {value!r}; expected {expected}")
+        return ConfigurationError(f"{place}: {key} is {shown(value)}; expected {expected}")
 
-    def whole(item: Any) -> bool:
-        return isinstance(item, int) and not isinstance(item, bool) and item > 0
+    def above_zero(item: Any) -> int | None:
+        number = whole(item)
+        return number if number is not None and 0 < number <= LARGEST_INTEGER else None
 
     if key in _TEXT:
         if not isinstance(value, str) or not value.strip():
             raise wrong("text (quote words such as no, yes, on and numbers)")
         return value
     if key in _COUNT:
-        if not whole(value):
-            raise wrong("a whole number above 0")
-        return value
+        if above_zero(value) is None:
+            raise wrong(f"a whole number above 0 and <= {LARGEST_INTEGER}")
+        return above_zero(value)
     if key == "drop_duplicates":
         if value != "auto" and not isinstance(value, bool):
             raise wrong("auto, true or false")
@@ -253,8 +254,9 @@ def _typed(place: str, key: str, value: Any) -> Any:
         return dict(value)
     items = value if isinstance(value, list | tuple) else [value]
     if key == "openml_alternatives":
-        if not all(whole(item) for item in items):
-            raise wrong("a list of whole numbers")
+        if None in map(above_zero, items):
+            raise wrong(f"a list of whole numbers above 0 and <= {LARGEST_INTEGER}")
+        items = map(above_zero, items)
     elif not all(isinstance(item, str) for item in items):
         raise wrong("a list of texts (quote words such as no, yes, on and numbers)")
     return tuple(items)

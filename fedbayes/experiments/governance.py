@@ -52,14 +52,12 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
     ConfigurationError
         For the first key whose value is not allowed.
     """
-    given = {name: mapping[name] for name in SETTINGS if mapping.get(name) is not None}
+    given = {name: mapping[name] for name in SETTINGS if name in mapping}
     if "nodes" in given and not isinstance(given["nodes"], list | tuple):
         raise config.wrong("nodes", given["nodes"], "a list of node profiles {name, cmm, kci, kri, cvss}")
     features = mapping.get("gaussian_features")
     if features is not None:
         features = config.values(_feature_name, "gaussian_features", features)
-    if "levels" in given:
-        given["levels"] = config.values(config.real(0, open_low=True), "levels", given["levels"])
     return Parameters(
         alpha=config.values(config.real(0, open_low=True), "alpha", mapping["alpha"]),
         seeds=config.values(config.integer(0, 2**32 - 1), "seeds", mapping["seeds"]),

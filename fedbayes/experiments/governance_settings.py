@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
-from numbers import Integral, Real
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from fedbayes.config import boolean, choice, integer, real, values, wrong
 from fedbayes.errors import ConfigurationError
 from fedbayes.federated.governance import PAPER_NODES, TARGETS, NodeProfile, node_profiles
 from fedbayes.federated.weight_learning import PROJECTIONS
@@ -75,20 +75,8 @@ class GovernanceSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", node_profiles(self.nodes))
-        _number(self, "penalty", 0, math.inf)
-        _number(self, "floor", 0, 1 / len(self.nodes), f"from 0 to below 1/{len(self.nodes)} (1/nodes)")
-        _number(self, "smoothing", 0, math.inf, "above 0", open_low=True)
-        _number(self, "var_smoothing", 0, math.inf, "above 0", open_low=True)
-        _whole(self, "validation_rows", 1)
-        _whole(self, "redraw_min_rows", 0)
-        _whole(self, "random_starts", 0)
-        _whole(self, "max_iterations", 1)
-        _choice(self, "projection", PROJECTIONS)
-        _choice(self, "target", TARGETS)
-        _choice(self, "jsd", JENSEN_SHANNON_METHODS)
-        _choice(self, "mcnemar", MCNEMAR_METHODS)
-        _choice(self, "adaptive_penalty", (True, False))
-        _levels(self)
+        for name, check in _checks(len(self.nodes)).items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> GovernanceSettings:
@@ -138,37 +126,28 @@ def _short(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def _fail(name: str, value: Any, allowed: str) -> None:
-    raise ConfigurationError(f"{name}={value!r}: {allowed} is needed")
+def _checks(nodes: int) -> dict[str, Callable[[str, Any], Any]]:
+    """Checkers of all settings but the nodes themselves."""
 
+    def floor(key: str, value: Any) -> float:
+        number = real(0)(key, value)
+        if number >= 1 / nodes:
+            raise wrong(key, value, f"a number from 0 to below 1/{nodes} (1/nodes)")
+        return number
 
-def _number(settings, name: str, low: float, high: float, allowed: str = "", open_low: bool = False) -> None:
-    value = getattr(settings, name)
-    allowed = f"a finite number {allowed or f'of at least {low}'}"
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        _fail(name, value, allowed)
-    if not low <= value < high or (open_low and value == low):
-        _fail(name, value, allowed)
-    object.__setattr__(settings, name, float(value))
-
-
-def _whole(settings, name: str, low: int) -> None:
-    value = getattr(settings, name)
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        _fail(name, value, f"a whole number of at least {low}")
-
-
-def _choice(settings, name: str, choices: tuple) -> None:
-    value = getattr(settings, name)
-    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
-        _fail(name, value, " or ".join(map(str, choices)))
-
-
-def _levels(settings) -> None:
-    levels = settings.levels
-    numbers = isinstance(levels, tuple | list) and levels
-    if not numbers or any(isinstance(a, bool) or not isinstance(a, Real) for a in levels):
-        _fail("levels", levels, "a list of positive numbers")
-    if any(not (math.isfinite(a) and a > 0) for a in levels):
-        _fail("levels", levels, "a list of positive finite numbers")
-    object.__setattr__(settings, "levels", tuple(map(float, levels)))
+    return {
+        "penalty": real(0),
+        "adaptive_penalty": boolean,
+        "levels": functools.partial(values, real(0, open_low=True)),
+        "floor": floor,
+        "projection": choice(*PROJECTIONS),
+        "target": choice(*TARGETS),
+        "validation_rows": integer(1),
+        "redraw_min_rows": integer(0),
+        "jsd": choice(*JENSEN_SHANNON_METHODS),
+        "mcnemar": choice(*MCNEMAR_METHODS),
+        "smoothing": real(0, open_low=True),
+        "var_smoothing": real(0, open_low=True),
+        "random_starts": integer(0),
+        "max_iterations": integer(1),
+    }

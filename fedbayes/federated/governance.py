@@ -8,6 +8,7 @@ from numbers import Real
 
 import numpy as np
 
+from fedbayes.config import shown
 from fedbayes.errors import ConfigurationError
 
 TARGETS = ("normalised", "projected")
@@ -52,9 +53,9 @@ class NodeProfile:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
                 raise ConfigurationError(
-                    f"nodes: {name}={value!r} of node {self.name!r}: a number from {low} to {high} is needed"
+                    f"nodes: {name}={shown(value)} of node {self.name!r}: a number from {low} to {high} is needed"
                 )
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, float(value) + 0.0)  # -0.0 is 0.0
 
     @property
     def icc(self) -> float:

@@ -130,3 +130,9 @@ def test_a_composed_configuration():
     )
     assert specification.file == "x.csv"
     assert load_specification(config.dataset) == specification
+
+
+def test_counts_may_be_written_as_whole_floats(yaml):
+    found = yaml("mine:\n  target: c\n  rows: 1.0e3\n  openml_alternatives: [7.0]\n")
+    assert (found.rows, found.openml_alternatives) == (1000, (7,))
+    assert type(found.rows) is int

@@ -25,6 +25,12 @@ def test_the_configuration_file_holds_the_papers_settings():
     assert len(list(governance.cells(parameters, ["nsl-kdd", "unsw-nb15"]))) == 2 * 7 * 5 * 2
 
 
+@pytest.mark.parametrize("name", governance.SETTINGS)
+def test_null_is_no_setting(name):
+    with pytest.raises(ConfigurationError, match=f"{name}=None"):
+        parse(**{name: None})
+
+
 def test_readings_of_one_partition_are_one_task():
     parameters = parse(seeds=42, alpha=[0.1, 1.0])
     cells = list(governance.cells(parameters, ["synthetic-flows"]))

@@ -39,25 +39,35 @@ def test_levels_matter_only_with_the_adaptive_penalty():
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
-        ("penalty", -0.1, "at least 0"),
+        ("penalty", -0.1, ">= 0"),
         ("penalty", float("inf"), "finite"),
         ("penalty", "strong", "number"),
+        ("penalty", 10**320, "finite number"),
+        ("penalty", None, "finite number"),
         ("floor", 0.4, "below 1/3"),
         ("floor", float("nan"), "finite"),
-        ("smoothing", 0, "above 0"),
-        ("var_smoothing", 0.0, "above 0"),
-        ("validation_rows", 0, "at least 1"),
+        pytest.param("floor", 10**5000, "finite", id="floor of 5000 digits"),
+        ("smoothing", 0, "> 0"),
+        ("smoothing", -(10**320), "> 0"),
+        ("var_smoothing", 0.0, "> 0"),
+        ("validation_rows", 0, ">= 1"),
         ("validation_rows", 10.5, "whole number"),
-        ("redraw_min_rows", -1, "at least 0"),
+        ("validation_rows", None, "whole number"),
+        ("redraw_min_rows", -1, ">= 0"),
+        ("redraw_min_rows", 10**320, "<= 2147483647"),
         ("random_starts", True, "whole number"),
-        ("max_iterations", 0, "at least 1"),
-        ("projection", "soft", "floor or strict"),
-        ("target", "uniform", "normalised or projected"),
+        ("max_iterations", 0, ">= 1"),
+        ("max_iterations", 1e300, "<= 2147483647"),
+        ("projection", "soft", "floor, strict"),
+        ("projection", None, "floor, strict"),
+        ("target", "uniform", "normalised, projected"),
         ("jsd", "js", "mean_pairwise"),
-        ("mcnemar", "chi2", "yates or exact or mid-p"),
-        ("adaptive_penalty", 1, "True or False"),
-        ("levels", [], "list of positive"),
-        ("levels", [0.1, -1], "positive"),
+        ("mcnemar", "chi2", "yates, exact, mid-p"),
+        ("adaptive_penalty", 1, "true, false"),
+        ("levels", [], "at least one"),
+        ("levels", [0.1, -1], "> 0"),
+        ("levels", [0.1, 10**320], "finite number"),
+        ("nodes", None, "list of node profiles"),
         ("nodes", [], "at least 2"),
     ],
 )
@@ -66,7 +76,19 @@ def test_wrong_values_are_named(name, value, allowed):
         GovernanceSettings(**{name: value})
     assert str(caught.value).startswith(name)
     assert allowed in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_whole_numbers_may_be_written_as_floats_and_zero_with_a_sign():
+    settings = GovernanceSettings(redraw_min_rows=1e6, validation_rows=500.0, penalty=-0.0, floor=-0.0)
+    assert settings == GovernanceSettings(redraw_min_rows=10**6, validation_rows=500, penalty=0, floor=0)
+    assert settings.text() == "floor=0.0;penalty=0.0;redraw_min_rows=1000000;validation_rows=500"
+
+
+def test_an_indicator_of_320_digits():
+    with pytest.raises(ConfigurationError, match=r"cmm=1000.* a number from 1 to 5 is needed") as caught:
+        GovernanceSettings(nodes=[{"name": "a", "cmm": 10**320, "kci": 1, "kri": 0, "cvss": 0}])
+    assert len(str(caught.value)) < 300
 
 
 def test_unknown_setting_is_named():

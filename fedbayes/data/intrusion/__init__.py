@@ -7,6 +7,7 @@ copies are shared. Files are recognised by their content where their names are n
 import os
 from pathlib import Path
 
+from fedbayes.config import integer
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.data.specification import DatasetSpecification
 from fedbayes.errors import ConfigurationError, DataError
@@ -103,11 +104,8 @@ def _synthetic(specification: DatasetSpecification) -> MixedDataset:
             f"{specification.name}: options: unknown {', '.join(sorted(unknown))}; allowed are rows and seed"
         )
     for key, least in (("rows", 100), ("seed", 0)):
-        value = settings.get(key, least)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ConfigurationError(
-                f"{specification.name}: options: {key} is {value!r}; allowed are whole numbers from {least}"
-            )
+        if key in settings:
+            settings[key] = integer(least)(f"{specification.name}: options: {key}", settings[key])
     return synthetic_flows.load(name=specification.name, title=specification.title, **settings)
 
 
