@@ -22,13 +22,12 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def data_variant(parameters: Any) -> str:
-    """The data options that change a data set's content, as they stand in the manifest."""
-    names = ("missing", "drop_duplicates")
-    return ";".join(f"{name}={getattr(parameters, name)}" for name in names if hasattr(parameters, name))
+def data_variant(options: Mapping[str, Any]) -> str:
+    """The options that change a data set's content, as they stand in the manifest."""
+    return ";".join(f"{name}={value}" for name, value in options.items())
 
 
-def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variant: str) -> None:
+def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variants: Mapping[str, str]) -> None:
     """Stop when a data set differs from the one that the folder's results were computed on.
 
     Raises
@@ -39,7 +38,7 @@ def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variant: str) 
     for entry in read_manifest(folder)["invocations"]:
         for name, before in entry.get("datasets", {}).items():
             dataset = datasets.get(name)
-            if dataset is None or before.get("variant") != variant:
+            if dataset is None or before.get("variant") != variants[name]:
                 continue
             fingerprint = str(before.get("fingerprint"))
             if fingerprint != dataset.fingerprint:
@@ -54,12 +53,11 @@ def invocation(
     mapping: Mapping[str, Any],
     options: RunOptions,
     module: ModuleType,
-    parameters: Any,
+    variants: Mapping[str, str],
     datasets: Mapping[str, Any],
     arguments: Sequence[str],
 ) -> dict[str, Any]:
     """Describe an invocation at its start. Paths of this machine are left out."""
-    variant = data_variant(parameters)
     paths = ("data_dir", "output_dir")
     return {
         "id": uuid.uuid4().hex[:12],
@@ -81,7 +79,7 @@ def invocation(
             name: {
                 "title": dataset.title,
                 "fingerprint": dataset.fingerprint,
-                "variant": variant,
+                "variant": variants[name],
                 "complete": dataset.complete,
                 "source": dataset.source,
                 "rows": len(dataset.y),

@@ -246,9 +246,9 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
             "strict_data=true and not every data set can be had: "
             + "; ".join(f"{name}: {error}" for name, error in errors.items())
         )
-    variant = manifest.data_variant(parameters)
-    manifest.check_fingerprints(options.output_dir, datasets, variant)
-    entry = manifest.invocation(mapping, options, module, parameters, datasets, arguments)
+    variants = {name: manifest.data_variant(grid.data_options(name)) for name in datasets}
+    manifest.check_fingerprints(options.output_dir, datasets, variants)
+    entry = manifest.invocation(mapping, options, module, variants, datasets, arguments)
     manifest.record(options.output_dir, entry)
     todo = sum(len(parts) for _, parts in remaining)
     if todo:

@@ -41,7 +41,7 @@ class Grid:
     def enumerate(self, shard: tuple[int, int] | None) -> None:
         """Fill ``cells``: each once with its parts, in order, those of the shard alone."""
         seen: dict[str, Cell] = {}
-        for cell in self.module.cells(self.parameters, list(self.specifications)):
+        for cell in self.module.cells(self.parameters, self.specifications):
             seen.setdefault(cell.key, cell)
         self.cells = [(cell, self.module.parts(cell, self.parameters)) for cell in seen.values()]
         if shard is not None:
@@ -52,6 +52,10 @@ class Grid:
                         task.parts or self.module.parts(cell, self.parameters)
                     )
             self.cells = [(cell, tuple(mine[cell.key])) for cell, _ in self.cells if cell.key in mine]
+
+    def data_options(self, name: str) -> dict[str, Any]:
+        """The options that change a data set's content, as its cells have them."""
+        return self.module.data_options(self.parameters, self.specifications[name])
 
     @property
     def size(self) -> int:
@@ -110,8 +114,7 @@ def load_datasets(
             loaded[name] = sources.load(
                 grid.specifications[name],
                 data_dir=options.data_dir,
-                missing=getattr(grid.parameters, "missing", None),
-                drop_duplicates=getattr(grid.parameters, "drop_duplicates", "auto"),
+                **grid.data_options(name),
                 offline=offline,
             )
         except DataError as error:

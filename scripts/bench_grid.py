@@ -22,6 +22,8 @@ from fedbayes.grid import Task, text
 from fedbayes.runner import Grid
 from fedbayes.store import ResultStore
 
+CAR = SimpleNamespace(rows=1728, attributes=6, classes=4, missing=None)
+
 
 def parameters(cells: int, folds: int) -> fedande.Parameters:
     """Settings with about so many cells on one data set."""
@@ -45,17 +47,16 @@ def write_results(folder: Path, settings: fedande.Parameters) -> None:
     numbers = dict.fromkeys(("accuracy", "macro_f1", "log_loss", "accuracy_client_std"), 0.8123456789012345)
     with (folder / "runs.csv").open("w") as stream:
         stream.write(",".join(columns) + "\n")
-        for cell in fedande.cells(settings, ["car"]):
+        for cell in fedande.cells(settings, {"car": CAR}):
             for fold in fedande.parts(cell, settings):
                 row = fedande.describe(cell, fold, dataset) | {"status": "done"} | numbers
                 stream.write(",".join(text(row.get(column)) for column in columns) + "\n")
 
 
 def compare(folder: Path, settings: fedande.Parameters) -> None:
-    specification = SimpleNamespace(rows=1728, attributes=6, classes=4)
     before = resource.getrusage(resource.RUSAGE_SELF)
     started = time.process_time()
-    grid = Grid(fedande, settings, {"car": specification})
+    grid = Grid(fedande, settings, {"car": CAR})
     grid.enumerate(None)
     enumerated = time.process_time()
     store = ResultStore(folder, fedande.TABLES)

@@ -18,10 +18,12 @@ BASE = {
     "local_max_iterations": None,
 }  # fmt: skip
 
+PLAIN = SimpleNamespace(missing=None)  # what a data set's own description says
+
 
 def cells(**changes):
     parameters = fedande.parse(BASE | changes, 4.0)
-    return list(fedande.cells(parameters, ["car", "nursery"]))
+    return list(fedande.cells(parameters, {"car": PLAIN, "nursery": PLAIN}))
 
 
 def kinds(entries):
@@ -32,6 +34,16 @@ def test_the_grid_is_the_full_product():
     entries = cells()
     assert len(entries) == 2 * 2 * 2 * 2 * 2 * 2
     assert len({cell.key for cell in entries}) == len(entries)
+
+
+def test_a_data_option_said_aloud_names_the_cell_of_what_the_data_set_does_anyway():
+    def key(own, asked):
+        parameters = fedande.parse(BASE | {"missing": asked}, 4.0)
+        return next(iter(fedande.cells(parameters, {"car": SimpleNamespace(missing=own)}))).key
+
+    for own, other in ((None, "mode"), ("category", "mode"), ("mode", "category")):
+        assert key(own, own or "category") == key(own, None)
+        assert key(own, other) != key(own, None)
 
 
 def test_only_what_acts_on_a_cell_changes_its_key():
@@ -116,7 +128,8 @@ def test_data_of_the_other_kind_are_refused():
 def test_shards_are_disjoint_complete_and_balanced():
     parameters = fedande.parse(BASE, 4.0)
     entries = [
-        (cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, ["car", "nursery"])
+        (cell, fedande.parts(cell, parameters))
+        for cell in fedande.cells(parameters, {"car": PLAIN, "nursery": PLAIN})
     ]
     tasks = fedande.tasks(entries, parameters, {"car": (1728, 6, 4), "nursery": (12960, 8, 5)})
     shards = [balanced_shard(tasks, index, 4) for index in (1, 2, 3, 4)]
@@ -128,7 +141,7 @@ def test_shards_are_disjoint_complete_and_balanced():
 
 def test_tasks_hold_one_fold_of_cells_that_share_their_clients():
     parameters = fedande.parse(BASE, 4.0)
-    entries = [(cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, ["car"])]
+    entries = [(cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, {"car": PLAIN})]
     tasks = fedande.tasks(entries, parameters, {})
     assert len(tasks) == 2 * 2 * 2 * 5
     assert all(len(task.cells) == 4 and len(task.parts) == 1 for task in tasks)
@@ -161,6 +174,6 @@ def test_a_data_set_whose_classes_are_all_smaller_than_the_folds_is_skipped():
         class_names=("a", "b", "c"),
     )
     parameters = fedande.parse(BASE | {"clients": 1, "n": 0, "folds": 3}, 4.0)
-    cell = next(iter(fedande.cells(parameters, ["small"])))
+    cell = next(iter(fedande.cells(parameters, {"small": PLAIN})))
     assert "no class has a row for each of 3 folds" in fedande.skip_reason(cell, dataset, parameters)
     assert fedande.skip_reason(cell, dataset, replace(parameters, folds=2)) == ""

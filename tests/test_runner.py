@@ -39,6 +39,7 @@ def toy():
     module = types.ModuleType("fedbayes.experiments.toy")
     module.NAME, module.TABLES = "toy", (RUNS,)
     module.cells = lambda seeds, datasets: (Cell("toy", d, 1, s) for d in datasets for s in seeds)
+    module.data_options = lambda parameters, specification: {}
     module.parts = lambda cell, parameters: ("0", "1")
     module.skip_reason = lambda cell, dataset, parameters: "too small" if cell.seed == 7 else ""
     module.describe, module.run = describe, toy_run

@@ -7,12 +7,19 @@ from typing import Any
 
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments.fedande_cost import cost, skip_reason
-from fedbayes.experiments.fedande_parameters import KEYS, Parameters, acting_settings, parse, setting
+from fedbayes.experiments.fedande_parameters import (
+    KEYS,
+    Parameters,
+    acting_settings,
+    data_options,
+    parse,
+    setting,
+)
 from fedbayes.grid import Cell, Task
 from fedbayes.store import Table
 
 __all__ = [
-    "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "describe", "parse",
+    "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "parse",
     "parts", "run", "setting", "skip_reason", "tasks",
 ]  # fmt: skip
 
@@ -65,7 +72,7 @@ def check_specifications(parameters: Parameters, specifications: Mapping[str, An
             )
 
 
-def cells(parameters: Parameters, datasets: Sequence[str]) -> Iterator[Cell]:
+def cells(parameters: Parameters, specifications: Mapping[str, Any]) -> Iterator[Cell]:
     """Enumerate the grid, cheap data sets and small n first where the caller orders them so."""
     partitions = [
         name if name != "dirichlet" else f"dirichlet-{alpha!r}"
@@ -77,17 +84,19 @@ def cells(parameters: Parameters, datasets: Sequence[str]) -> Iterator[Cell]:
     }
     if "logistic" in parameters.learner:
         orders[None] = ["logistic"]
+    missing = {name: data_options(parameters, entry)["missing"] for name, entry in specifications.items()}
     kinds = {
-        n: [
-            (learner, regime, acting_settings(parameters, learner, regime, n))
+        (n, treatment): [
+            (learner, regime, acting_settings(parameters, learner, regime, n, treatment))
             for learner in learners
             for regime in parameters.regime
         ]
         for n, learners in orders.items()
+        for treatment in set(missing.values())
     }
-    for seed, dataset, n in itertools.product(parameters.seeds, datasets, orders):
+    for seed, dataset, n in itertools.product(parameters.seeds, specifications, orders):
         for partition, clients in itertools.product(partitions, parameters.clients):
-            for learner, regime, combinations in kinds[n]:
+            for learner, regime, combinations in kinds[n, missing[dataset]]:
                 noisy = learner == "generative" and regime == "federated"
                 central = regime == "centralised"
                 for epsilon in parameters.epsilon if noisy else (None,):

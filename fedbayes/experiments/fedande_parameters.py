@@ -131,14 +131,19 @@ def setting(cell: Cell, name: str) -> Any:
     return dict(cell.settings).get(name, PAPER[name])
 
 
+def data_options(parameters: Parameters, specification: Any) -> dict[str, Any]:
+    """The options that change a data set's content; one that says what the data set does anyway is its default."""
+    same = parameters.missing == (specification.missing or "category")
+    return {"missing": None if same else parameters.missing}
+
+
 def acting_settings(
-    parameters: Parameters, learner: str, regime: str, n: int | None
+    parameters: Parameters, learner: str, regime: str, n: int | None, missing: str | None = None
 ) -> list[tuple[tuple[str, Any], ...]]:
     """The settings that act on such cells and differ from the paper's, in alphabetical order.
 
-    One entry for every combination of those that are listed.
+    One entry for every combination of those that are listed; ``missing`` is that of `data_options`.
     """
-    missing = None if parameters.missing == "category" else parameters.missing  # the default said aloud
     axes: dict[str, tuple] = {"folds": (parameters.folds,), "missing": (missing,)}
     if learner != "logistic":
         axes["smoothing"] = (parameters.smoothing,)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedbayes import config
+from fedbayes.data import intrusion
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments import governance_group
 from fedbayes.experiments.governance_settings import PROPOSALS, READINGS, GovernanceSettings
@@ -90,12 +91,20 @@ def check_specifications(parameters: Parameters, specifications: Mapping[str, An
             )
 
 
-def cells(parameters: Parameters, datasets: Sequence[str]) -> Iterator[Cell]:
+def data_options(parameters: Parameters, specification: Any) -> dict[str, Any]:
+    """The options that change a data set's content; one that says what the data set does anyway is its default."""
+    asked = parameters.drop_duplicates
+    same = intrusion.drops_duplicates(specification, asked) == intrusion.drops_duplicates(specification)
+    return {"drop_duplicates": "auto" if same else asked}
+
+
+def cells(parameters: Parameters, specifications: Mapping[str, Any]) -> Iterator[Cell]:
     """Enumerate the grid."""
-    settings = dict(parameters.settings.differences())
-    if parameters.drop_duplicates != "auto":
-        settings["drop_duplicates"] = str(parameters.drop_duplicates).lower()
-    for dataset in datasets:
+    for dataset, specification in specifications.items():
+        settings = dict(parameters.settings.differences())
+        drop_duplicates = data_options(parameters, specification)["drop_duplicates"]
+        if drop_duplicates != "auto":
+            settings["drop_duplicates"] = str(drop_duplicates).lower()
         for alpha in parameters.alpha:
             for seed in parameters.seeds:
                 for reading in parameters.reading:

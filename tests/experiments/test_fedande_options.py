@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def dataset():
 
 def grid(**changes):
     parameters = fedande.parse(BASE | changes, 4.0)
-    return list(fedande.cells(parameters, ["toy"])), parameters
+    return list(fedande.cells(parameters, {"toy": SimpleNamespace(missing=None)})), parameters
 
 
 def compute(dataset, **changes):

@@ -23,7 +23,7 @@ LOADERS = (
 # "auto": these two repeat rows because of how they were made; in the others repeated rows are traffic.
 _DROP_DUPLICATES = ("nsl-kdd", "cic-ids2017")
 
-__all__ = ["LOADERS", "load", "obtain"]
+__all__ = ["LOADERS", "drops_duplicates", "load", "obtain"]
 
 
 def load(
@@ -64,11 +64,8 @@ def load(
         )
     if loader == "synthetic-flows":
         return _synthetic(specification)
-    if drop_duplicates == "auto":
-        drop_duplicates = specification.drop_duplicates
-    if drop_duplicates in ("auto", None):
-        drop_duplicates = loader in _DROP_DUPLICATES
-    data = _load_files(specification, data_dir, bool(drop_duplicates), missing)
+    drop_duplicates = drops_duplicates(specification, drop_duplicates)
+    data = _load_files(specification, data_dir, drop_duplicates, missing)
     if data.y.min() == data.y.max():
         raise DataError(
             f"{specification.name}: all {data.y.size:,} rows are of the class '{data.class_names[data.y[0]]}'; "
@@ -77,6 +74,15 @@ def load(
     if data.complete and drop_duplicates == (loader in _DROP_DUPLICATES):
         _check(specification, data)
     return data
+
+
+def drops_duplicates(specification: DatasetSpecification, asked: str | bool = "auto") -> bool:
+    """Whether repeated rows are dropped; for ``"auto"`` see :func:`load`. Generated flows are kept as they are."""
+    if specification.loader == "synthetic-flows":
+        return False
+    if asked == "auto":
+        asked = specification.drop_duplicates
+    return specification.loader in _DROP_DUPLICATES if asked in ("auto", None) else bool(asked)
 
 
 def obtain(specification: DatasetSpecification, folder: str | os.PathLike) -> str:
