@@ -10,6 +10,9 @@ from scipy.spatial.distance import jensenshannon
 MAX_DRAWS = 10_000
 """Draws per class after which a partition with a minimum of rows is given up."""
 
+LARGEST_CONCENTRATION = 1e300
+"""Above it Gamma draws and their sum overflow; the shares are equal to the last digit long before."""
+
 JENSEN_SHANNON_METHODS = (
     "mean_pairwise",
     "mean_pairwise_divergence",
@@ -63,6 +66,7 @@ def dirichlet_by_class(
     alpha: float,
     rng: np.random.Generator,
     redraw_min_rows: int = 0,
+    class_names: Sequence[str] | None = None,
 ) -> tuple[list[np.ndarray], int]:
     """Deal the rows of every class to the clients in Dirichlet(alpha) proportions.
 
@@ -82,6 +86,8 @@ def dirichlet_by_class(
         The only source of randomness.
     redraw_min_rows : int, default 0
         Proportions of a class are drawn again until every client gets this many of its rows.
+    class_names : sequence of str, optional
+        What errors call the classes; by default their codes.
 
     Returns
     -------
@@ -108,11 +114,12 @@ def dirichlet_by_class(
     owner = np.empty(y.shape[0], dtype=np.int64)
     redraws = 0
     for label in np.unique(y):
+        name = label if class_names is None else repr(class_names[label])
         rows = rng.permutation(np.flatnonzero(y == label))
         if redraw_min_rows * clients > rows.size:
             raise PartitionError(
                 f"redraw_min_rows={redraw_min_rows} on {clients} nodes needs {redraw_min_rows * clients} "
-                f"training rows of class {label}, which has {rows.size}"
+                f"training rows of class {name}, which has {rows.size}"
             )
         for draw in range(MAX_DRAWS):
             sizes = _part_sizes(rows.size, clients, alpha, rng)
@@ -121,7 +128,7 @@ def dirichlet_by_class(
                 break
         else:
             raise PartitionError(
-                f"redraw_min_rows={redraw_min_rows} was not reached for class {label} ({rows.size} rows, "
+                f"redraw_min_rows={redraw_min_rows} was not reached for class {name} ({rows.size} rows, "
                 f"{clients} nodes, alpha={alpha!r}) in {MAX_DRAWS} draws"
             )
         owner[rows] = np.repeat(np.arange(clients), sizes)
@@ -130,7 +137,10 @@ def dirichlet_by_class(
 
 def _part_sizes(rows: int, clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
     """Sizes (clients,) of one class's parts for one draw of Dirichlet proportions."""
-    proportions = rng.dirichlet(np.full(clients, alpha))
+    if alpha > LARGEST_CONCENTRATION:
+        proportions = np.full(clients, 1 / clients)
+    else:
+        proportions = rng.dirichlet(np.full(clients, alpha))
     if not np.isfinite(proportions).all():  # alpha below the smallest usable double: the limit is one client
         proportions = np.eye(clients)[rng.integers(clients)]
     inner = (np.cumsum(proportions)[:-1] * rows).astype(np.int64)

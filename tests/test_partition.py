@@ -41,6 +41,12 @@ def test_small_alpha_concentrates_and_large_alpha_evens():
         assert low <= largest <= high
 
 
+@pytest.mark.parametrize("alpha", [1e16, 1e300, 6e307, 1e308, 1.79e308])
+def test_the_largest_alphas_give_equal_shares(alpha):
+    parts, _ = dirichlet_by_class(np.zeros(3000, int), 3, alpha, np.random.default_rng(4))
+    assert_allclose([part.size for part in parts], 1000, atol=1)
+
+
 def test_shares_have_the_moments_of_the_dirichlet():
     labels, alpha = np.zeros(1000, int), 0.7
     rng = np.random.default_rng(5)
@@ -61,6 +67,12 @@ def test_redraw_until_every_client_has_enough():
 def test_impossible_minimum_is_refused_at_once():
     with pytest.raises(PartitionError, match="needs 12 training rows of class 2, which has 10"):
         dirichlet_by_class(LABELS, 3, 1.0, np.random.default_rng(0), redraw_min_rows=4)
+
+
+def test_an_impossible_minimum_names_the_class_by_its_label():
+    names = ("benign", "dos", "worm")
+    with pytest.raises(PartitionError, match="12 training rows of class 'worm', which has 10"):
+        dirichlet_by_class(LABELS, 3, 1.0, np.random.default_rng(0), redraw_min_rows=4, class_names=names)
 
 
 def test_vain_draws_end(monkeypatch):

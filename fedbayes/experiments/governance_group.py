@@ -7,7 +7,6 @@ and one on all rows, set the nodes' weights by each proposal, and compare the mi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,19 +15,17 @@ import numpy as np
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.errors import ConfigurationError
 from fedbayes.evaluation import accuracy, macro_f1, mcnemar, predict_labels
+from fedbayes.experiments.governance_nodes import Nodes, fit_nodes
 from fedbayes.experiments.governance_settings import PROPOSALS, READINGS, GovernanceSettings
-from fedbayes.experiments.governance_split import partition_rows, split_rows
+from fedbayes.experiments.governance_split import split_rows
 from fedbayes.federated.governance import entropy_weights, icc_values, size_weights, target_weights
 from fedbayes.federated.mixture import (
-    absent_everywhere,
     absent_pairs,
     log_posterior,
     mixture_log_likelihood,
     negative_log_likelihood,
 )
 from fedbayes.federated.weight_learning import Objective, learn_weights, starting_points
-from fedbayes.models.hybrid_nb import HybridNB
-from fedbayes.partition import jensen_shannon
 from fedbayes.randomness import generator
 
 GOVERNANCE_COLUMNS = (
@@ -45,24 +42,6 @@ class CellResult(NamedTuple):
 
     rows: list[dict[str, Any]]
     gaussians: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class _Nodes:
-    """What all proposals and readings of one partition share.
-
-    ``active`` marks the nodes with rows; ``models`` are theirs, in order.
-    """
-
-    label_counts: np.ndarray
-    active: np.ndarray
-    models: list[HybridNB]
-    central: HybridNB
-    jsd: float
-    penalty: float
-    message: str
-    fit_seconds: float
-    central_seconds: float
 
 
 def run_cell(
@@ -123,7 +102,7 @@ def run_group(
     if clients != len(settings.nodes):
         raise ConfigurationError(f"clients={clients}: {len(settings.nodes)} node profiles are configured")
     split = split_rows(dataset.y, seed, settings.validation_rows)
-    nodes = _fit_nodes(dataset, split.training, alpha, seed, settings)
+    nodes = fit_nodes(dataset, split.training, alpha, seed, settings)
     started = perf_counter()
     columns = dataset.X_categorical, dataset.X_numeric
     validation = [model.joint_parts(*columns, rows=split.validation) for model in nodes.models]
@@ -168,65 +147,13 @@ def cost(rows: int, attributes: int, classes: int, clients: int = 3, readings: i
     return 0.1 + 6e-7 * rows + scores + readings * (0.1 * clients + 2e-8 * rows * classes * clients)
 
 
-def _fit_nodes(
-    dataset: MixedDataset, training: np.ndarray, alpha: float, seed: int, settings: GovernanceSettings
-) -> _Nodes:
-    labels, clients = dataset.y[training], len(settings.nodes)
-    parts, redraws = partition_rows(labels, clients, alpha, seed, settings.redraw_min_rows)
-    label_counts = _label_counts(labels, parts, len(dataset.class_names))
-    jsd = jensen_shannon(label_counts, settings.jsd)
-    penalty = settings.penalty
-    if settings.adaptive_penalty:
-        penalty *= jsd / _mean_heterogeneity(labels, seed, len(dataset.class_names), settings)
-    active = label_counts.sum(axis=1) > 0
-    started = perf_counter()
-    models = [_fit(dataset, training[part], settings) for part in parts if part.size]
-    fitted = perf_counter()
-    central = _fit(dataset, training, settings)
-    notes = [f"{redraws} redraws"] if settings.redraw_min_rows else []
-    empty = [node.name for node, has_rows in zip(settings.nodes, active, strict=True) if not has_rows]
-    if empty:
-        notes.append(f"no rows on {', '.join(empty)}")
-    unknown = absent_everywhere(label_counts)
-    if unknown.size:
-        notes.append(f"{unknown.size} classes without training rows")
-    return _Nodes(
-        label_counts, active, models, central, jsd, penalty, "; ".join(notes),
-        fitted - started, perf_counter() - fitted,
-    )  # fmt: skip
-
-
-def _fit(dataset: MixedDataset, rows: np.ndarray, settings: GovernanceSettings) -> HybridNB:
-    return HybridNB(settings.smoothing, settings.var_smoothing).fit(
-        dataset.X_categorical,
-        dataset.X_numeric,
-        dataset.y,
-        n_categories=dataset.n_categories,
-        n_classes=len(dataset.class_names),
-        rows=rows,
-    )
-
-
-def _label_counts(labels: np.ndarray, parts: list[np.ndarray], classes: int) -> np.ndarray:
-    return np.array([np.bincount(labels[part], minlength=classes) for part in parts])
-
-
-def _mean_heterogeneity(labels: np.ndarray, seed: int, classes: int, settings: GovernanceSettings) -> float:
-    """Mean over the levels of what the same seed's partitions have; 1 where all nodes are alike."""
-    values = []
-    for level in settings.levels:
-        parts, _ = partition_rows(labels, len(settings.nodes), level, seed, settings.redraw_min_rows)
-        values.append(jensen_shannon(_label_counts(labels, parts, classes), settings.jsd))
-    return float(np.mean(values)) or 1.0
-
-
-def _combined(nodes: _Nodes, parts: list[tuple[np.ndarray, np.ndarray]], reading: str) -> np.ndarray:
+def _combined(nodes: Nodes, parts: list[tuple[np.ndarray, np.ndarray]], reading: str) -> np.ndarray:
     """Scores (active nodes, rows, classes) of one reading."""
     return np.stack([model.combine(*part, reading) for model, part in zip(nodes.models, parts, strict=True)])
 
 
 def _learn(
-    nodes: _Nodes, scores: np.ndarray, truth: np.ndarray, seed: int, settings: GovernanceSettings
+    nodes: Nodes, scores: np.ndarray, truth: np.ndarray, seed: int, settings: GovernanceSettings
 ) -> dict[str, tuple[np.ndarray, Any, float]]:
     """Weights of all nodes, objective (or "") and seconds, for every proposal that mixes nodes."""
     icc, active = icc_values(settings.nodes), nodes.active
@@ -287,7 +214,7 @@ def _joined(weights: np.ndarray | None) -> str:
 
 
 def _gaussians(
-    dataset: MixedDataset, nodes: _Nodes, settings: GovernanceSettings, weights: np.ndarray
+    dataset: MixedDataset, nodes: Nodes, settings: GovernanceSettings, weights: np.ndarray
 ) -> list[dict[str, Any]]:
     """Gaussians of every node, class with rows and numeric attribute, in raw units."""
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +51,17 @@ def split_rows(y: np.ndarray, seed: int, validation_rows: int = 2000) -> Split:
 
 
 def partition_rows(
-    y: np.ndarray, clients: int, alpha: float, seed: int, redraw_min_rows: int = 0
+    y: np.ndarray,
+    clients: int,
+    alpha: float,
+    seed: int,
+    redraw_min_rows: int = 0,
+    class_names: Sequence[str] | None = None,
 ) -> tuple[list[np.ndarray], int]:
     """Deal training rows to nodes; the draw depends on the seed and alpha alone, not on the reading.
 
     Parameters and results are those of `fedbayes.partition.dirichlet_by_class`.
     """
     bits = int(np.float64(alpha).view(np.uint64))
-    return dirichlet_by_class(y, clients, alpha, generator(seed, "governance nodes", bits), redraw_min_rows)
+    rng = generator(seed, "governance nodes", bits)
+    return dirichlet_by_class(y, clients, alpha, rng, redraw_min_rows, class_names)

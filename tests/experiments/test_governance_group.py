@@ -222,7 +222,7 @@ def test_redraws_are_counted_and_may_fail(dataset):
     assert row["settings"] == "redraw_min_rows=20"
     assert row["absent_classes"] == 0
     assert int(row["message"].split(" redraws")[0]) > 0
-    with pytest.raises(PartitionError, match="training rows of class"):
+    with pytest.raises(PartitionError, match="training rows of class '"):
         run_cell(dataset, reading="paper", settings=GovernanceSettings(redraw_min_rows=500), **CELL)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.data.intrusion.cleaning import Layout, Rows, assemble, extract
-from fedbayes.data.intrusion.columns import ROW_NUMBERS, match_columns, read_labels
+from fedbayes.data.intrusion.columns import ROW_NUMBERS, as_text, match_columns, read_labels
 from fedbayes.data.intrusion.location import data_files, unavailable
-from fedbayes.data.intrusion.tables import Table, read_table
+from fedbayes.data.intrusion.tables import Table, is_number, read_table
 from fedbayes.data.intrusion.text import EXTENSIONS, extension, name_key, stem
 from fedbayes.errors import DataError
 
@@ -145,11 +145,15 @@ def _check_official(data: MixedDataset, drop_duplicates: bool) -> None:
 
 
 def _names_by_position(table: Table) -> list[str]:
-    width = len(table.columns)
-    if width not in (42, 43):
+    width, place = len(table.columns), len(FEATURES)
+    found = f"{width} columns without a header"
+    if width in (42, 43):
+        cell = as_text(table.columns[place][:1])[0].as_py()
+        if is_number(cell):
+            found += f", of which number {place + 1} holds {cell} and not a label"
+    if width not in (42, 43) or is_number(cell):
         raise DataError(
-            f"{table.path}: {width} columns without a header, expected 42 (41 features and the label)"
-            " or 43 (and the difficulty score)"
+            f"{table.path}: {found}; expected 42 (41 features and the label) or 43 (and the difficulty score)"
         )
     return [*FEATURES, "label", "difficulty"][:width]
 

@@ -133,10 +133,20 @@ def test_wrong_cells(tmp_path, make, load, change, words):
         load("nsl-kdd", tmp_path)
 
 
+@pytest.mark.parametrize("change", ["first column lost", "numbered"])
+def test_shifted_columns_without_names(tmp_path, make, load, change):
+    row = make.nsl_row()
+    width, found = (42, row[42]) if change == "first column lost" else (43, row[40])
+    make.write_csv(tmp_path / "KDDTrain+.txt", [row[1:] if width == 42 else ["0", *row[:42]]])
+    words = rf"KDDTrain\+\.txt: {width} columns without a header, of which number 42 holds {found} and not a label; expected 42"
+    with pytest.raises(DataError, match=words):
+        load("nsl-kdd", tmp_path)
+
+
 def test_wrong_columns(tmp_path, make, load):
     path = tmp_path / "KDDTrain+.csv"
     make.write_csv(path, [make.nsl_row()[:41]])
-    with pytest.raises(DataError, match="41 columns without a header, expected 42"):
+    with pytest.raises(DataError, match="41 columns without a header; expected 42"):
         load("nsl-kdd", tmp_path)
     make.write_csv(path, [make.nsl_row()], [*HEADER[:5], "bytes_back", *HEADER[6:]])
     with pytest.raises(DataError, match=r"KDDTrain\+\.csv: 1 column missing: 'dst_bytes'"):
