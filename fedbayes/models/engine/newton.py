@@ -9,9 +9,11 @@ import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.newton_cells import to_margins
+from fedbayes.models.engine.newton_dual import approach
 from fedbayes.models.engine.newton_groups import make_groups
 from fedbayes.models.engine.newton_line import line_minimum, posteriors
 from fedbayes.models.engine.newton_rowspace import make_pair_space
+from fedbayes.models.engine.newton_state import advance_weights, fill_margins, make_state
 from fedbayes.models.engine.newton_system import (
     Client,
     cell_direction,
@@ -92,6 +94,7 @@ def solve(
         float(rho),
         float(tolerance),
         int(max_iterations),
+        start is None,
         weights[: 2 * lanes].reshape(2, lanes),
         weights[2 * lanes :].reshape(cells, q, lanes),
     )
@@ -99,8 +102,11 @@ def solve(
 
 
 @compiled
-def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weights):
-    """Improve the weights (shared: (2, V); weights: (K, q, V)) in place; return iterations and objective."""
+def newton_weights(client, classes, rho, tolerance, max_iterations, fresh, shared, weights):
+    """Improve the weights (shared: (2, V); weights: (K, q, V)) in place; return iterations and objective.
+
+    ``fresh`` tells that the weights are the usual start, not one of the caller's.
+    """
     rows, cells, q, values = (
         client.y.shape[0],
         client.parent.shape[0],
@@ -117,27 +123,59 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
     groups, room = make_groups(client.starts, client.codes, client.offsets, values, classes)
     space = make_pair_space(client.starts, client.codes, client.theta, classes)
     work = make_work(cells, q, values, groups.example.shape[1], classes)
+    state = make_state(classes, rows, cells, classes * q)
+    fill_margins(client, groups, w, shared, work, state)
     store = np.empty(1024)
-    margins, move = np.empty((classes, rows)), np.empty((classes, rows))
-    probability, residual = np.empty((classes, rows)), np.empty((classes, rows))
-    gradient, direction = np.empty(w.shape), np.empty(w.shape)
-    own = np.empty(rows)
-    _fill_margins(client, groups, w, shared, work, margins, own)
+    iterations, finished, loss, store = approach(
+        client, groups, room, space, fresh, rho, tolerance, max_iterations, shared, w, state, work, store
+    )
+    if not finished:
+        iterations, loss = _descend(
+            client,
+            groups,
+            room,
+            space,
+            rho,
+            tolerance,
+            iterations,
+            max_iterations,
+            shared,
+            w,
+            state,
+            work,
+            store,
+        )
+    for k in range(cells):
+        for c in range(classes):
+            for j in range(q):
+                weights[k, j, c] = w[k, c * q + j]
+    return iterations, loss
+
+
+@compiled
+def _descend(
+    client, groups, room, space, rho, tolerance, iterations, max_iterations, shared, w, state, work, store
+):
+    """Newton's method with a line search, from wherever the weights are."""
+    classes, rows = state.margins.shape
+    margins, move, probability, residual = state.margins, state.move, state.probability, state.residual
+    gradient, direction = state.gradient, state.direction
     loss = posteriors(margins, client.y, probability, residual)
     damping, factor = 0.0, 0.0
-    iterations, closing, finished = 0, False, False
+    closing, finished = False, False
     while iterations < max_iterations and not finished:
         iterations += 1
         ridge = rho + damping
         shared_move, store = shared_direction(
-            client, groups, room, space, probability, residual, rho, ridge, shared, w, gradient, work, store
-        )
-        for k in range(cells):
+            client, groups, room, space, probability, residual, residual, rho, ridge, shared, w, gradient, work,
+            store,
+        )  # fmt: skip
+        for k in range(w.shape[0]):
             cell_direction(
                 client, k, space, probability, ridge, gradient[k], shared_move, work, store, direction[k]
             )
             fill_scores(client, k, groups, direction[k], shared_move, work, move)
-        to_margins(move, client.y, own)
+        to_margins(move, client.y, state.own)
         linear, quadratic = _penalty_along(shared, shared_move, w, direction, rho)
         slope = linear
         for c in range(classes):
@@ -153,30 +191,14 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, shared, weig
             if slope < 0.0:
                 step = line_minimum(margins, move, loss, slope, linear, quadratic, ACCURACY)
         for c in range(classes):
-            for s in range(2):
-                shared[s, c] += step * shared_move[s, c]
             for i in range(rows):
                 margins[c, i] += step * move[c, i]
-        for k in range(cells):
-            for t in range(w.shape[1]):
-                w[k, t] += step * direction[k, t]
+        advance_weights(shared, shared_move, w, direction, step)
         if -slope <= FRESH * max(loss, 1.0):
-            _fill_margins(client, groups, w, shared, work, margins, own)
+            fill_margins(client, groups, w, shared, work, state)
         loss = posteriors(margins, client.y, probability, residual)
         damping, factor = _next_damping(factor, step, gradient)
-    for k in range(cells):
-        for c in range(classes):
-            for j in range(q):
-                weights[k, j, c] = w[k, c * q + j]
     return iterations, loss
-
-
-@compiled
-def _fill_margins(client, groups, w, shared, work, margins, own):
-    """Margins of all rows, from the weights."""
-    for k in range(w.shape[0]):
-        fill_scores(client, k, groups, w[k], shared, work, margins)
-    to_margins(margins, client.y, own)
 
 
 @compiled

@@ -106,9 +106,24 @@ def fill_scores(client, k, groups, weights, shared, work, scores):
 
 
 @compiled
-def eliminate_cell(client, k, groups, room, space, probability, residual, ridge, gradient, work, store, at):
+def add_gradient(client, k, groups, residual, work, gradient):
+    """Add the loss's gradient in cell k's weights, and set that in its biases; leaves the cell's table in work."""
+    lo, hi = client.starts[k], client.starts[k + 1]
+    table, scratch, bias = work.table, work.scratch, work.bias_gradient
+    by_class(client.theta[k], table)
+    if groups.joint[k]:
+        joint_gradient(client.codes, lo, hi, residual, table, groups, k, scratch, gradient, bias)
+    else:
+        cell_gradient(client.codes, lo, hi, residual, table, client.offsets, scratch, gradient, bias)
+
+
+@compiled
+def eliminate_cell(
+    client, k, groups, room, space, probability, rest, residual, ridge, gradient, work, store, at
+):
     """Make cell k's block, eliminate it, keep its factor in the store and add its complement to the border.
 
+    ``rest`` is ``probability`` less 1 for the own class and makes the Hessian with it, ``residual`` the gradient;
     ``gradient`` holds the penalty's on entry and the whole on return.
 
     Returns
@@ -119,15 +134,7 @@ def eliminate_cell(client, k, groups, room, space, probability, residual, ridge,
     lo, hi = client.starts[k], client.starts[k + 1]
     classes, m = work.table.shape[0], gradient.shape[0]
     table, matrix = work.table, work.matrix
-    by_class(client.theta[k], table)
-    if groups.joint[k]:
-        joint_gradient(
-            client.codes, lo, hi, residual, table, groups, k, work.scratch, gradient, work.bias_gradient
-        )
-    else:
-        cell_gradient(
-            client.codes, lo, hi, residual, table, client.offsets, work.scratch, gradient, work.bias_gradient
-        )
+    add_gradient(client, k, groups, residual, work, gradient)
     pairs = -1
     if space.small[k]:
         pairs = find_pairs(space, lo, hi, probability, CERTAIN * ridge, groups.most_pairs[k])
@@ -141,7 +148,7 @@ def eliminate_cell(client, k, groups, room, space, probability, residual, ridge,
         else:
             rows = (work.weighted, work.feature, work.scaled)
             add_row_products(
-                client.codes, lo, hi, client.y, probability, residual, table, rows, work.block, work.own
+                client.codes, lo, hi, client.y, probability, rest, table, rows, work.block, work.own
             )
             arrange(work.block, work.own, classes, client.codes.shape[1], matrix)
         for t in range(m):
@@ -184,7 +191,7 @@ def _add_to_border(client, k, matrix, size, pairs, ridge, work):
 
 @compiled
 def shared_direction(
-    client, groups, room, space, probability, residual, rho, ridge, shared, w, gradient, work, store
+    client, groups, room, space, probability, rest, residual, rho, ridge, shared, w, gradient, work, store
 ):
     """Eliminate all cells and solve the border.
 
@@ -205,7 +212,7 @@ def shared_direction(
         for t in range(m):
             gradient[k, t] = rho * (w[k, t] - 1.0)
         store, at = eliminate_cell(
-            client, k, groups, room, space, probability, residual, ridge, gradient[k], work, store, at
+            client, k, groups, room, space, probability, rest, residual, ridge, gradient[k], work, store, at
         )
     eliminate(border, rider, rider + 1, PIVOT_FLOOR)
     pack(border, rider, rider + 1, work.border_store, 0)

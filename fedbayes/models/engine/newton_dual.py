@@ -1,0 +1,195 @@
+"""Newton steps on weights and posteriors at once, for the long way from the start to where Newton's method is fast.
+
+Newton's method on the weights takes the posteriors for exponentials of the margins, and on separable rows, whose
+posteriors have to fall from 1/2 to the size of the penalty, it divides them by e per step. Here the posteriors
+are unknowns of their own: the stationary point ``rho (w - 1) + sum of (a - 1 of the own class) features = 0`` is
+linear in weights and posteriors, and only ``log a[y] - log a[own] = margin[y]`` is not. Linearised in ``a`` it
+allows a posterior any change at once; as in interior-point methods a falling one keeps a share of itself.
+
+``a`` is kept as margins ``dual``. The matrix of a step is that of Newton's method with the posteriors ``a``, its
+residual is ``a + (diag(a) - a a') (margins - dual)``; where dual equals the margins the step is Newton's own.
+"""
+
+import numpy as np
+
+from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.newton_line import posteriors
+from fedbayes.models.engine.newton_state import advance_weights, fill_margins
+from fedbayes.models.engine.newton_system import add_gradient, cell_direction, shared_direction
+from fedbayes.models.engine.vector_arithmetic import log
+
+KEPT = 0.1
+"""The share of a posterior that one step leaves at least."""
+
+SMALL = 0.1
+"""Posteriors below this multiple of rho follow their margins."""
+
+LONGEST = 20
+"""Steps after which descent takes over: where many rows contradict each other this way may be longer."""
+
+SETTLED = 0.1
+"""Relative changes of posteriors at which Newton's own steps are as good."""
+
+EXACT = 1e-4
+"""The share of the tolerance that a bound of the squared Newton decrement has to keep to end the search here."""
+
+
+@compiled
+def approach(
+    client, groups, room, space, fresh, rho, tolerance, max_iterations, shared, w, state, work, store
+):
+    """Come near the optimum, mostly close enough to stop there.
+
+    Margins have to be those of the weights. On return the weights are the best seen.
+
+    Returns
+    -------
+    int, bool, float, ndarray
+        Steps taken; whether the weights have converged; the loss; the store of factors.
+    """
+    margins, dual, probability, rest = state.margins, state.move, state.probability, state.rest
+    residual, gradient, direction = state.residual, state.gradient, state.direction
+    if fresh:
+        start_dual(margins, client.y, rho, dual)
+    else:
+        dual[:] = margins
+    loss = posteriors(margins, client.y, probability, rest)
+    best, best_shared, best_w = loss + _penalty(shared, w, rho), shared.copy(), w.copy()
+    for iteration in range(1, min(LONGEST, max_iterations) + 1):
+        posteriors(dual, client.y, probability, rest)
+        dual_residual(margins, dual, client.y, probability, rest, residual)
+        shared_move, store = shared_direction(
+            client,
+            groups,
+            room,
+            space,
+            probability,
+            rest,
+            residual,
+            rho,
+            rho,
+            shared,
+            w,
+            gradient,
+            work,
+            store,
+        )
+        for k in range(w.shape[0]):
+            cell_direction(
+                client, k, space, probability, rho, gradient[k], shared_move, work, store, direction[k]
+            )
+        advance_weights(shared, shared_move, w, direction, 1.0)
+        fill_margins(client, groups, w, shared, work, state)
+        largest = move_dual(margins, dual, client.y, rho, probability)
+        loss = posteriors(margins, client.y, probability, residual)
+        value = loss + _penalty(shared, w, rho)
+        if value < best:
+            best = value
+            best_shared[:] = shared
+            best_w[:] = w
+        bound = _gradient_square(client, groups, residual, rho, shared, w, gradient, work) / rho
+        if bound <= EXACT * tolerance * max(loss, 1.0):
+            return iteration, True, loss, store
+        if largest < SETTLED:
+            break
+    shared[:] = best_shared
+    w[:] = best_w
+    fill_margins(client, groups, w, shared, work, state)
+    return iteration, False, loss, store
+
+
+@compiled
+def _penalty(shared, w, rho):
+    total = 0.0
+    for s in range(shared.shape[0]):
+        for c in range(shared.shape[1]):
+            total += (shared[s, c] - 1.0) ** 2
+    for k in range(w.shape[0]):
+        for t in range(w.shape[1]):
+            total += (w[k, t] - 1.0) ** 2
+    return 0.5 * rho * total
+
+
+@compiled
+def _gradient_square(client, groups, residual, rho, shared, w, gradient, work):
+    """Squared length of the gradient of the penalised objective."""
+    classes, total = residual.shape[0], 0.0
+    border = np.empty((2, classes))
+    for s in range(2):
+        for c in range(classes):
+            border[s, c] = rho * (shared[s, c] - 1.0)
+    for k in range(w.shape[0]):
+        for t in range(w.shape[1]):
+            gradient[k, t] = rho * (w[k, t] - 1.0)
+        add_gradient(client, k, groups, residual, work, gradient[k])
+        for t in range(w.shape[1]):
+            total += gradient[k, t] ** 2
+        for c in range(classes):
+            border[0, c] += client.prior[c] * work.bias_gradient[c]
+            border[1, c] += client.parent[k, c] * work.bias_gradient[c]
+    for s in range(2):
+        for c in range(classes):
+            total += border[s, c] ** 2
+    return total
+
+
+@compiled
+def start_dual(margins, y, rho, dual):
+    """Start from the posteriors of the margins, but not above rho.
+
+    About that is what a row's posterior comes to where rows are separable, and posteriors grow in fewer steps than
+    they fall.
+    """
+    most = np.log(rho)
+    for c in range(margins.shape[0]):
+        for i in range(margins.shape[1]):
+            dual[c, i] = 0.0 if y[i] == c else min(margins[c, i], most)
+
+
+@compiled
+def dual_residual(margins, dual, y, probability, residual, total):
+    """Fill ``total`` with the residual of a step; ``probability`` and ``residual`` are those of ``dual``."""
+    classes, rows = margins.shape
+    for i in range(rows):
+        mean, others = 0.0, 0.0
+        for c in range(classes):
+            mean += probability[c, i] * (margins[c, i] - dual[c, i])
+        for c in range(classes):
+            if c != y[i]:
+                r = residual[c, i] + probability[c, i] * (margins[c, i] - dual[c, i] - mean)
+                total[c, i] = r
+                others += r
+        total[y[i], i] = -others
+
+
+@compiled
+def move_dual(margins, dual, y, rho, probability):
+    """Move the posteriors along with the margins that a step has led to.
+
+    Posteriors far below rho, which hardly bear on the weights, follow their margins at once.
+
+    Returns
+    -------
+    float
+        The largest relative change of any other posterior that the step asked for.
+    """
+    classes, rows = margins.shape
+    small, largest = np.log(SMALL * rho), 0.0
+    for i in range(rows):
+        mean = 0.0
+        for c in range(classes):
+            mean += probability[c, i] * (margins[c, i] - dual[c, i])
+        own = log(max(1.0 - mean, KEPT))
+        for c in range(classes):
+            if c != y[i]:
+                before = dual[c, i]
+                change = margins[c, i] - before - mean
+                after = before + log(max(1.0 + change, KEPT)) - own
+                if before >= small:
+                    largest = max(largest, abs(change))
+                elif change < 0.0:
+                    after = margins[c, i]
+                else:
+                    after = max(after, min(margins[c, i], small))
+                dual[c, i] = after
+    return largest
