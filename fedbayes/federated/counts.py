@@ -12,17 +12,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
 from fedbayes.federated.noisy_counts import KeptCounts, NoisyCounts, NoisyTables, exact_counts
 from fedbayes.federated.privacy import MECHANISMS, check_epsilon, sensitivity
-from fedbayes.models.categorical_input import Client, check_clients, check_order, check_smoothing
+from fedbayes.models.categorical_input import (
+    Client,
+    check_cardinalities,
+    check_clients,
+    check_order,
+    check_smoothing,
+    check_structures,
+)
 from fedbayes.models.engine.counting import chosen_table_entries, count, table_entries
 from fedbayes.models.engine.generative import (
     CountTables,
     TableSource,
-    all_structures,
     average_posteriors,
 )
 from fedbayes.models.engine.layout import Structure, make_structure
@@ -51,11 +58,15 @@ class FederatedGenerative:
         The server's sums of the class counts, with noise where there is any, before clamping.
     n, n_classes, cardinalities, smoothing, epsilon
         As given.
+    structures : list of tuple of int
+        Sets of superparents, in lexicographic order.
     """
 
     def __init__(
-        self, class_counts, sums: Sums, source: TableSource, cardinalities, n_classes, n, smoothing, epsilon
-    ):
+        self, class_counts, sums: Sums, source: TableSource, cardinalities, n_classes, n, smoothing, epsilon,
+        structures,
+    ):  # fmt: skip
+        self.structures = structures
         self.class_counts, self._sums, self._source = class_counts, sums, source
         self.cardinalities, self.n_classes, self.n = cardinalities, n_classes, n
         self.smoothing, self.epsilon = smoothing, epsilon
@@ -76,11 +87,10 @@ class FederatedGenerative:
             Counts of (y, cell, x_j) for each attribute j that is no superparent.
         """
         wanted = tuple(int(p) for p in parents)
-        positions = {candidate: i for i, candidate in all_structures(len(self.cardinalities), self.n)}
-        if wanted not in positions:
-            raise ValueError(f"parents must be {self.n} ascending attributes, got {wanted}")
+        if wanted not in self.structures:
+            raise ValueError(f"parents must be {self.n} ascending attributes of a structure, got {wanted}")
         structure = make_structure(wanted, self.cardinalities, self.n_classes)
-        parent, conditional = self._sums(structure, positions[wanted])
+        parent, conditional = self._sums(structure, self.structures.index(wanted))
         bounds = zip(structure.others, structure.offsets, structure.cardinalities, strict=True)
         return parent.T, {
             int(j): conditional[:, start : start + width].transpose(2, 0, 1) for j, start, width in bounds
@@ -98,7 +108,9 @@ class FederatedGenerative:
         -------
         ndarray (rows, n_classes)
         """
-        return average_posteriors(X, self.cardinalities, self.n_classes, self.n, self._source)
+        return average_posteriors(
+            X, self.cardinalities, self.n_classes, self.n, self._source, self.structures
+        )
 
 
 def fit_generative(
@@ -111,6 +123,7 @@ def fit_generative(
     smoothing: float = 1.0,
     rng: np.random.Generator | None = None,
     mechanism: str = "laplace",
+    structures: Structures | None = None,
 ) -> FederatedGenerative:
     """Federate generative AnDE: add up the clients' counts, with noise where epsilon is finite.
 
@@ -132,6 +145,9 @@ def fit_generative(
         Source of the noise; needed when epsilon is finite.
     mechanism : {"laplace", "geometric"}
         Noise of the paper, or its whole-number counterpart.
+    structures : sequence of tuple of int, optional
+        Sets of superparents to average over, each of n ascending indices; by default all of them. Delta counts
+        these alone, so they must not be chosen by looking at the clients' rows without noise.
 
     Returns
     -------
@@ -141,19 +157,22 @@ def fit_generative(
     Raises
     ------
     ValueError
-        For data outside the domains, n >= d (``n_features=<d>``), epsilon <= 0 or NaN, or a finite epsilon
-        without `rng`.
+        For data outside the domains, n >= d (``n_features=<d>``), epsilon <= 0 or NaN, a finite epsilon without
+        `rng`, or structures that are none.
     """
+    d = len(check_cardinalities(cardinalities))
+    structures = check_structures(structures, check_order(n, d), d)
     counts, noisy, cardinalities, smoothing, epsilon = _collect(
-        clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism
+        clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism, structures
     )
+    structures = structures or list(combinations(range(d), n))
     if noisy is None:
         held, sums, source = counts, partial(exact_counts, counts), CountTables(counts, smoothing)
     else:
-        held = KeptCounts(noisy, cardinalities, n_classes, n)
+        held = KeptCounts(noisy, cardinalities, n_classes, structures)
         sums, source = held.structure, NoisyTables(held, smoothing)
     return FederatedGenerative(
-        held.class_counts, sums, source, cardinalities, n_classes, n, smoothing, epsilon
+        held.class_counts, sums, source, cardinalities, n_classes, n, smoothing, epsilon, structures
     )
 
 

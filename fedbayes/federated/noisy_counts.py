@@ -7,13 +7,14 @@ it depends neither on the order of work nor on the test rows, and need not be ke
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 
 from fedbayes.federated.privacy import noise_sum
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.counting import RowCounts, SubsetCounts
-from fedbayes.models.engine.generative import all_structures, dense_log_tables, log_prior
+from fedbayes.models.engine.generative import dense_log_tables, log_prior
 from fedbayes.models.engine.layout import Structure, make_structure
 
 
@@ -71,13 +72,19 @@ class NoisyCounts:
 
 
 class KeptCounts:
-    """Noisy sums of all structures: what the server knows, and nothing else."""
+    """Noisy sums of the structures of a model: what the server knows, and nothing else."""
 
-    def __init__(self, noisy: NoisyCounts, cardinalities: np.ndarray, n_classes: int, n: int):
+    def __init__(
+        self,
+        noisy: NoisyCounts,
+        cardinalities: np.ndarray,
+        n_classes: int,
+        structures: Iterable[tuple[int, ...]],
+    ):
         self.class_counts = noisy.class_counts
         self.tables = [
             noisy.structure(make_structure(parents, cardinalities, n_classes), index)
-            for index, parents in all_structures(len(cardinalities), n)
+            for index, parents in enumerate(structures)
         ]
 
     def structure(self, structure: Structure, index: int) -> tuple[np.ndarray, np.ndarray]:

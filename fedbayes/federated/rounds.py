@@ -18,12 +18,13 @@ from fedbayes.models.categorical_input import (
     check_codes,
     check_order,
     check_smoothing,
+    check_structures,
 )
 from fedbayes.models.engine.clients import TrainingRows, prepare_clients
-from fedbayes.models.engine.ensemble import average_posteriors
 from fedbayes.models.engine.layout import make_structure
 from fedbayes.models.engine.posteriors import GLOBAL
 from fedbayes.models.engine.training import federate
+from fedbayes.models.weighted_posteriors import average_posteriors
 
 
 class FederatedDiscriminative:
@@ -34,18 +35,19 @@ class FederatedDiscriminative:
     n, n_classes, cardinalities, smoothing, rounds, local_steps
         As given to :func:`fit_discriminative`.
     structures : list of tuple of int
-        All sets of superparents, in lexicographic order.
+        Sets of superparents, in lexicographic order.
     iterations, evaluations : ndarray (structures, clients)
         Iterations of L-BFGS and evaluations of the objective, summed over rounds.
     """
 
     def __init__(
-        self, rows: TrainingRows, cardinalities, n_classes: int, n: int, rounds: int, local_steps: int
-    ):
+        self, rows: TrainingRows, cardinalities, n_classes: int, n: int, rounds: int, local_steps: int,
+        structures: list[tuple[int, ...]] | None = None,
+    ):  # fmt: skip
         self._rows = rows
         self.cardinalities, self.n_classes, self.n = cardinalities, n_classes, n
         self.smoothing, self.rounds, self.local_steps = rows.smoothing, rounds, local_steps
-        self.structures = list(itertools.combinations(range(len(cardinalities)), n))
+        self.structures = structures or list(itertools.combinations(range(len(cardinalities)), n))
         self._weights, iterations, evaluations = [], [], []
         for parents in self.structures:
             structure = make_structure(parents, cardinalities, n_classes)
@@ -74,7 +76,7 @@ class FederatedDiscriminative:
         """
         wanted = tuple(int(p) for p in parents)
         if wanted not in self.structures:
-            raise ValueError(f"parents must be {self.n} ascending attributes, got {wanted}")
+            raise ValueError(f"parents must be {self.n} ascending attributes of a structure, got {wanted}")
         structure = make_structure(wanted, self.cardinalities, self.n_classes)
         by_lane = self._weights[self.structures.index(wanted)].reshape(-1, structure.lanes)
         by_class = by_lane[:, : self.n_classes].copy()
@@ -101,9 +103,9 @@ class FederatedDiscriminative:
             raise ValueError(f"client must be an index from 0 to {n_clients - 1}, got {client!r}")
         X = check_codes(X, len(self.cardinalities))
         own = self._rows.only(int(client))
-        return average_posteriors(own, self.cardinalities, self.n_classes, self.n, X, GLOBAL, self._weights)[
-            0
-        ]
+        return average_posteriors(
+            own, self.cardinalities, self.n_classes, self.structures, X, GLOBAL, self._weights
+        )[0]
 
 
 def fit_discriminative(
@@ -115,6 +117,7 @@ def fit_discriminative(
     rounds: int = 10,
     local_steps: int = 5,
     smoothing: float = 1.0,
+    structures: Sequence[tuple[int, ...]] | None = None,
 ) -> FederatedDiscriminative:
     """Train weights over all clients by federated rounds of L-BFGS.
 
@@ -135,6 +138,8 @@ def fit_discriminative(
         Iterations L of L-BFGS that each client makes in a round, with a fresh history.
     smoothing : float
         Added to every count of the clients' tables.
+    structures : sequence of tuple of int, optional
+        Sets of superparents to train and average over, each of n ascending indices; by default all of them.
 
     Returns
     -------
@@ -143,12 +148,16 @@ def fit_discriminative(
     Raises
     ------
     ValueError
-        For data outside the domains, n >= attributes (``n_features=<d>``), or numbers out of range.
+        For data outside the domains, n >= attributes (``n_features=<d>``), numbers out of range, or structures that
+        are none.
     """
     clients, cardinalities = check_clients(clients, cardinalities, n_classes)
     n = check_order(n, len(cardinalities))
     for name, value in (("rounds", rounds), ("local_steps", local_steps)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise ValueError(f"{name} must be an integer >= 0, got {value!r}")
+    structures = check_structures(structures, n, len(cardinalities))
     rows = TrainingRows(clients, check_smoothing(smoothing))
-    return FederatedDiscriminative(rows, cardinalities, int(n_classes), n, int(rounds), int(local_steps))
+    return FederatedDiscriminative(
+        rows, cardinalities, int(n_classes), n, int(rounds), int(local_steps), structures
+    )

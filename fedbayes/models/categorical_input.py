@@ -7,6 +7,7 @@ must lie in the domains. At prediction a code outside is allowed and counts as a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
@@ -29,6 +30,40 @@ def check_order(n: int, n_attributes: int) -> int:
             f"n={n} superparents leave no attribute to predict from: n must be below n_features={n_attributes}"
         )
     return int(n)
+
+
+def check_structures(
+    structures: Sequence[Sequence[int]] | None, n: int, n_attributes: int
+) -> list[tuple[int, ...]] | None:
+    """Chosen structures in lexicographic order; None stands for all of them.
+
+    Raises
+    ------
+    ValueError
+        When there is none, one stands twice, or one is not `n` ascending indices of attributes; names it.
+    """
+    if structures is None:
+        return None
+    checked = []
+    for structure in structures:
+        try:
+            parents = tuple(structure)
+        except TypeError:
+            parents = (structure,)
+        whole = all(isinstance(p, Integral) and not isinstance(p, bool | np.bool_) for p in parents)
+        ascending = whole and all(a < b for a, b in pairwise((-1, *parents, n_attributes)))
+        if len(parents) != n or not ascending:
+            raise ValueError(
+                f"structures: {structure!r} is not a tuple of n={n} ascending indices below n_features={n_attributes}"
+            )
+        checked.append(tuple(map(int, parents)))
+    if not checked:
+        raise ValueError("structures must hold at least one tuple of superparents; None takes all of them")
+    checked.sort()
+    for first, second in pairwise(checked):
+        if first == second:
+            raise ValueError(f"structures: {first!r} stands twice")
+    return checked
 
 
 def check_smoothing(smoothing: float) -> float:

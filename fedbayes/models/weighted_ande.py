@@ -7,10 +7,10 @@ from numbers import Integral
 
 from fedbayes.models.ande import CategoricalClassifier
 from fedbayes.models.engine.clients import TrainingRows, prepare_clients
-from fedbayes.models.engine.ensemble import average_posteriors
 from fedbayes.models.engine.layout import make_structure
 from fedbayes.models.engine.posteriors import LOCAL
 from fedbayes.models.engine.training import train_locally
+from fedbayes.models.weighted_posteriors import average_posteriors
 
 
 class WeightedAnDEClassifier(CategoricalClassifier):
@@ -58,8 +58,9 @@ class WeightedAnDEClassifier(CategoricalClassifier):
         if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 0:
             raise ValueError(f"max_iterations must be an integer >= 0, got {limit!r}")
         self._rows = TrainingRows([(X, y)], self.smoothing)
-        self._order, self._weights, self.n_iter_ = self.n, [], 0
-        for parents in itertools.combinations(range(X.shape[1]), self.n):
+        self._structures = list(itertools.combinations(range(X.shape[1]), self.n))
+        self._weights, self.n_iter_ = [], 0
+        for parents in self._structures:
             structure = make_structure(parents, self.cardinalities_, len(self.classes_))
             weights, iterations, _ = train_locally(prepare_clients(self._rows, structure), limit)
             self._weights.append(weights)
@@ -67,5 +68,5 @@ class WeightedAnDEClassifier(CategoricalClassifier):
 
     def _posterior(self, X):
         return average_posteriors(
-            self._rows, self.cardinalities_, len(self.classes_), self._order, X, LOCAL, self._weights
+            self._rows, self.cardinalities_, len(self.classes_), self._structures, X, LOCAL, self._weights
         )[0]

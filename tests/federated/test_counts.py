@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbayes.federated import fit_generative
+from fedbayes.federated import fit_discriminative, fit_generative
 from fedbayes.federated.counts import generative_parameters, generative_posteriors
 from fedbayes.models import AnDEClassifier
 from fedbayes.models.engine import counting
@@ -221,3 +221,64 @@ def test_no_rows_at_all():
     model = fit_generative([nothing, ([], [])], CARDINALITIES, 3, n=1)
     np.testing.assert_allclose(model.predict_proba(np.zeros((2, 4), int)), 1 / 3)
     assert model.predict_proba(np.zeros((0, 4), int)).shape == (0, 3)
+
+
+def plain_posterior(X_train, y_train, X, parents, classes):
+    """Posterior of one structure by counting, everything smoothed by 1."""
+
+    def cells(X):
+        return np.ravel_multi_index([X[:, p] for p in parents], [CARDINALITIES[p] for p in parents])
+
+    in_cell, result = cells(X_train), np.zeros((len(X), classes))
+    n_cells = np.prod([CARDINALITIES[p] for p in parents])
+    for i, (row, cell) in enumerate(zip(X, cells(X), strict=True)):
+        for c in range(classes):
+            own = y_train == c
+            here = own & (in_cell == cell)
+            result[i, c] = (own.sum() + 1) * (here.sum() + 1) / (own.sum() + n_cells)
+            for j in set(range(4)) - set(parents):
+                result[i, c] *= (np.sum(here & (X_train[:, j] == row[j])) + 1) / (
+                    here.sum() + CARDINALITIES[j]
+                )
+    return result / result.sum(1, keepdims=True)
+
+
+def test_chosen_structures_are_those_averaged():
+    X, y = sample(4, 60, 3)
+    chosen = [(1, 2), (0, 1), (0, 3)]
+    clients = deal(X, y, np.arange(60) % 4, 4)
+    model = fit_generative(clients, CARDINALITIES, 3, n=2, structures=chosen)
+    expected = np.mean([plain_posterior(X, y, X[:15], parents, 3) for parents in chosen], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X[:15]), expected, rtol=0, atol=1e-12)
+    assert model.structures == [(0, 1), (0, 3), (1, 2)]
+    noisy = {
+        "n": 2, "epsilon": 1.0, "rng": np.random.default_rng(2), "structures": chosen,
+    }  # fmt: skip
+    kept = fit_generative(clients, CARDINALITIES, 3, **noisy)
+    noisy |= {"rng": np.random.default_rng(2), "structures": model.structures}
+    streamed, _ = generative_posteriors(clients, CARDINALITIES, 3, X, **noisy)
+    np.testing.assert_array_equal(kept.predict_proba(X), streamed)  # the same Delta, the same noise
+    assert kept.counts((0, 3))[0].shape == (3, 6)
+    with pytest.raises(ValueError, match=r"of a structure, got \(2, 3\)"):
+        kept.counts((2, 3))
+
+
+@pytest.mark.parametrize("fit", [fit_generative, fit_discriminative])
+@pytest.mark.parametrize(
+    ("structures", "words"),
+    [
+        ([], "at least one"),
+        ([(0, 1), (1, 0)], r"\(1, 0\) is not a tuple of n=2 ascending"),
+        ([(1, 1)], r"\(1, 1\)"),
+        ([(0,)], r"\(0,\)"),
+        ([0, 1], "0 is not a tuple"),
+        ([(0, 4)], "n_features=4"),
+        ([(-1, 2)], r"\(-1, 2\)"),
+        ([(0, 1.0)], r"\(0, 1.0\)"),
+        ([(False, True)], "False"),
+        ([(2, 3), (0, 1), (2, 3)], r"\(2, 3\) stands twice"),
+    ],
+)
+def test_structures_that_are_none(fit, structures, words):
+    with pytest.raises(ValueError, match=f"structures.*{words}"):
+        fit([sample(0, 9, 2)], CARDINALITIES, 2, n=2, structures=structures)

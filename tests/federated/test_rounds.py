@@ -106,22 +106,27 @@ def test_global_weights_equal_those_of_a_plain_scipy_loop(o, n, cardinalities, s
             np.testing.assert_allclose(wj[j], dense[:, index].T, atol=1e-6)
 
 
-def test_predictions_combine_private_tables_and_global_weights():
+@pytest.mark.parametrize("chosen", [None, [(3,), (0,)]])
+def test_predictions_combine_private_tables_and_global_weights(chosen):
     cardinalities, o, n = (3, 2, 4, 3, 2), 3, 1
     clients = make_clients(5, cardinalities, o, (60, 30, 0), absent=2)
-    model = fit_discriminative(clients, cardinalities, o, n=n, rounds=3)
+    model = fit_discriminative(clients, cardinalities, o, n=n, rounds=3, structures=chosen)
+    structures = sorted(chosen or itertools.combinations(range(5), n))
+    assert model.structures == structures and model.iterations.shape == (len(structures), 3)
     X = make_clients(6, cardinalities, o, (1, 50))[1][0]
     for c, (X_train, y_train) in enumerate(clients):
         expected = np.zeros((len(X), o))
-        for parents in itertools.combinations(range(5), n):
+        for parents in structures:
             _, prior, parent, tables = plain_tables(X_train, y_train, parents, cardinalities, o)
             w0, wp, wj = model.weights(parents)
             cell = X[:, parents[0]]
             score = w0 * prior + wp * parent[cell]
             for j, table in tables.items():
                 score += wj[j].T[cell] * table[cell, X[:, j]]
-            expected += np.exp(log_softmax(score, axis=1)) / 5
+            expected += np.exp(log_softmax(score, axis=1)) / len(structures)
         np.testing.assert_allclose(model.predict_proba(c, X), expected, atol=1e-12)
+    with pytest.raises(ValueError, match=r"of a structure, got \(9,\)"):
+        model.weights((9,))
 
 
 def test_weights_of_cells_without_rows_stay_one():
