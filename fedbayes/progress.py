@@ -16,9 +16,15 @@ class Progress:
     ----------
     tasks
         The tasks that are about to be computed.
+    workers
+        How many are computed at once. So many of the first ones wait for the compiler, and the time left is
+        estimated from those that follow them.
+    every
+        Seconds between two lines.
     """
 
-    def __init__(self, tasks: Sequence[Task], every: float = 60.0):
+    def __init__(self, tasks: Sequence[Task], workers: int = 1, every: float = 60.0):
+        self.workers = workers
         self.total = sum(task.cost for task in tasks)
         self.count = len(tasks)
         self.every = every
@@ -46,11 +52,14 @@ class Progress:
         self.bar.update(task.cost)
         self.bar.set_postfix_str(f"{self.done}/{self.count} {task.label}")
         now = time.monotonic()
+        if self.done <= self.workers:
+            self.warm, self.warm_cost = now, self.cost
         if self.bar.disable and now - self.spoken >= self.every:
             self.spoken = now
             elapsed = now - self.started
-            left = elapsed * (self.total - self.cost) / max(self.cost, 1e-9)
-            guess = f", about {left / 60:.0f} min left" if self.cost > 0.01 * self.total else ""
+            measured = self.cost - self.warm_cost
+            left = (now - self.warm) * (self.total - self.cost) / max(measured, 1e-9)
+            guess = f", about {left / 60:.0f} min left" if measured > 0.01 * self.total else ""
             print(
                 f"fedbayes: {self.done}/{self.count} tasks, {elapsed / 60:.0f} min elapsed{guess}; "
                 f"last: {task.label}",

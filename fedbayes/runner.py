@@ -4,7 +4,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
@@ -61,6 +61,18 @@ class Grid:
     def size(self) -> int:
         """Number of rows that the grid has."""
         return sum(len(parts) for _, parts in self.cells)
+
+    def done(self, statuses: Statuses) -> int:
+        """Number of the grid's rows that are done."""
+        total = 0
+        counted: dict[tuple[int, int], int] = {}  # as in `remaining`
+        for cell, parts in self.cells:
+            known = statuses.of(cell.key)
+            state = (id(known), id(parts))
+            if state not in counted:
+                counted[state] = sum(known.get(part) == "done" for part in parts)
+            total += counted[state]
+        return total
 
     def tasks(self, wanted: Iterable[tuple[Cell, tuple[str, ...]]]) -> list[Task]:
         """Tasks of the wanted cells and parts."""
@@ -156,10 +168,12 @@ def run_grid(
     remaining: Sequence[tuple[Cell, tuple[str, ...]]],
     datasets: Mapping[str, Any],
     errors: Mapping[str, DataError],
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Summary:
     """Compute the remaining cells and write their rows as they come.
 
-    KeyboardInterrupt leaves every finished row in the store and is reported in the summary.
+    KeyboardInterrupt leaves every finished row in the store and is reported in the summary; so does an
+    ``interrupted`` that tells between tasks that one has come and was lost.
     """
     summary = Summary()
     module, parameters = grid.module, grid.parameters
@@ -190,7 +204,7 @@ def run_grid(
         return summary
 
     tasks = grid.tasks(possible)
-    progress = Progress(tasks)
+    progress = Progress(tasks, options.jobs)
     last_merge, merge_seconds = time.monotonic(), 0.0
     try:
         with progress:
@@ -202,6 +216,8 @@ def run_grid(
                     store.merge()
                     last_merge = time.monotonic()
                     merge_seconds = last_merge - now
+                if interrupted():
+                    raise KeyboardInterrupt
                 if failed and options.on_error == "stop":
                     break
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from fedbayes.errors import ConfigurationError
-from fedbayes.run import check_overrides, main, options_last
+from fedbayes.run import check_overrides, in_words, main, options_last
 from fedbayes.run import run as run_composed
 
 SMALL = ["+experiment=quickstart", "dataset=[car]", "clients=5", "n=0", "folds=2", "jobs=1", "report=false"]
@@ -79,6 +80,24 @@ def test_the_same_command_computes_nothing_again(finished):
     assert (folder / "out" / "runs.csv").read_bytes() == before
 
 
+def test_rerun_says_what_was_done_and_computes_it_anew(finished):
+    folder, _ = finished
+    shutil.copytree(folder / "out", folder / "again")
+    options = (*SMALL, "learner=generative", "regime=[local,federated]", "output_dir=again")
+    dry = run(*options, "rerun=all", "dry_run=true", cwd=folder, check=0)
+    assert "rows done: 4" in dry.stdout and "rows to do: 4, those done among them" in dry.stdout
+    failed = run(*options, "n=[0,1]", "rerun=failed", cwd=folder, check=0)
+    assert "4 rows were done before; now nothing to do" in failed.stdout
+    ended = run(*options, "rerun=all", cwd=folder, check=0)
+    assert "4 rows were done before and are computed anew; now 4 done" in ended.stdout
+
+
+def test_a_duration_has_a_unit_that_shows_it():
+    assert [in_words(seconds) for seconds in (0, 0.4, 89, 90, 5000, 5400, 360_000)] == [
+        "0 seconds", "1 second", "89 seconds", "2 minutes", "83 minutes", "1.5 hours", "100.0 hours",
+    ]  # fmt: skip
+
+
 def test_two_processes_and_two_shards_give_the_same_numbers(finished):
     folder, _ = finished
     expected = numbers(folder / "out" / "runs.csv")
@@ -120,6 +139,9 @@ def test_dry_run_counts_and_writes_nothing(finished):
     ended = run(*SMALL, "n=[0,1]", "output_dir=out", "dry_run=true", cwd=folder, check=0)
     assert "cells: 8 (16 rows)" in ended.stdout
     assert "rows done: 8" in ended.stdout and "rows to do: 8" in ended.stdout
+    assert re.search(
+        r"rough cost: [1-9]\d* core-seconds?, [1-9]\d* seconds? with jobs=1$", ended.stdout, re.M
+    )
     run(*SMALL, "output_dir=fresh", "dry_run=true", cwd=folder, check=0)
     assert not (folder / "fresh").exists()
 

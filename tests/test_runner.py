@@ -1,5 +1,6 @@
 """What the runner makes of failures, lost workers and interruptions, on a toy experiment."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from fedbayes import executors, runner
 from fedbayes.config import RunOptions
 from fedbayes.errors import DataError, DataUnavailable
 from fedbayes.grid import Cell, Task
+from fedbayes.interruption import Interruption
 from fedbayes.store import ResultStore, Table
 
 RUNS = Table(
@@ -31,6 +33,9 @@ def toy_run(task, dataset):
             raise RuntimeError("unlucky\nseed")
         if cell.seed == 66:
             raise KeyboardInterrupt
+        if cell.seed == 77:  # in a callback of the compiler
+            with contextlib.suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
         rows.append(describe(cell, task.parts[0], dataset) | {"status": "done", "message": ""})
     return {"runs": rows}
 
@@ -66,7 +71,8 @@ def run(tmp_path, monkeypatch):
         store.merge()
         remaining = grid.remaining(store.statuses(), rerun)
         datasets = {} if errors else {"data": np.zeros(3)}
-        summary = runner.run_grid(grid, options, store, remaining, datasets, errors or {})
+        with Interruption() as interruption:
+            summary = runner.run_grid(grid, options, store, remaining, datasets, errors or {}, interruption)
         store.merge(close=True)
         return summary, store.statuses()
 
@@ -116,6 +122,12 @@ def test_an_interruption_keeps_what_is_finished(run):
     assert len(statuses) == 2
     summary, statuses = run([1, 2])
     assert summary.counts == {"done": 2} and len(statuses) == 4
+
+
+def test_an_interruption_that_was_swallowed_ends_the_run_after_its_task(run):
+    summary, statuses = run([1, 77, 2])
+    assert summary.interrupted and summary.exit_code == 130
+    assert len(statuses) == 3  # both rows of the first seed, and the one under way
 
 
 def work(task, dataset):

@@ -1,0 +1,154 @@
+"""What is typed: where Hydra needs help with it, and the help text."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from fedbayes.config import conf_directory, did_you_mean
+from fedbayes.errors import ConfigurationError
+from fedbayes.experiments import EXPERIMENTS
+
+
+def options_last(arguments: Sequence[str]) -> list[str]:
+    """Put Hydra's options behind the overrides, so that they may stand anywhere.
+
+    Hydra's own parser takes overrides in one piece only.
+    """
+    with_value = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p",
+                  "--cfg", "-c", "--experimental-rerun")  # fmt: skip
+    overrides, options, rest = [], [], iter(arguments)
+    for argument in rest:
+        if argument.startswith("-"):
+            options.append(argument)
+            if argument in with_value:
+                options.extend(itertools.islice(rest, 1))
+        else:
+            overrides.append(argument)
+    return overrides + options
+
+
+def is_sweep(arguments: Sequence[str]) -> bool:
+    """Whether Hydra's own multirun is asked for."""
+    return "-m" in arguments or "--multirun" in arguments
+
+
+def help_text() -> str:
+    """The keys of every experiment with their defaults and what is allowed, as the configuration files say."""
+    conf = conf_directory()
+    experiments = {
+        path.stem: path.read_text(encoding="utf-8") for path in (conf / "experiment").glob("*.yaml")
+    }
+    lines = [
+        "usage: python -m fedbayes.run +experiment=NAME [key=value ...]",
+        "       python -m fedbayes.report FOLDER",
+        "",
+        "experiments:",
+        *(f"  {name:<24}{_first_comment(text)}" for name, text in sorted(experiments.items())),
+        "",
+        "data sets: " + ", ".join(sorted(path.stem for path in (conf / "dataset").glob("*.yaml"))),
+        "  choose with 'dataset=[a,b]'; your own: one YAML file in FOLDER/dataset/ and --config-dir FOLDER",
+        "",
+        "common keys (default, then what is allowed):",
+        *_key_lines((conf / "config.yaml").read_text(encoding="utf-8")),
+        "  execution: local          # local | dask (then execution.address=tcp://host:port, or a local cluster)",
+    ]
+    for name in EXPERIMENTS:
+        lines += ["", f"keys of +experiment={name}:", *_key_lines(experiments[name])]
+    lines += [
+        "",
+        "Where a list is shown, a single value will do. Quote brackets: 'seeds=[42,43]' (zsh needs it).",
+        "Exit codes: 0 all cells done or skipped; 1 some failed or a data set was unavailable; "
+        "2 wrong configuration;",
+        "130 interrupted. Finished cells are saved at every moment; the same command goes on.",
+    ]
+    return "\n".join(lines)
+
+
+def _first_comment(text: str) -> str:
+    comments = [
+        line[1:].strip() for line in text.splitlines() if line.startswith("#") and "@package" not in line
+    ]
+    return comments[0] if comments else ""
+
+
+def _key_lines(text: str) -> list[str]:
+    """Lines of a YAML file that set keys, without its defaults list and Hydra's own section."""
+    kept, skipping = [], False
+    for line in text.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            skipping = line.partition(":")[0] in ("defaults", "hydra", "kind", "name")
+        if line.strip() and not skipping and not line.startswith("#"):
+            kept.append(f"  {line}")
+    return kept
+
+
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Refuse what Hydra itself would take wrongly or explain badly.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown data set or experiment, and for a sweep over experiments (Hydra would run each with
+        the keys of neither).
+    """
+    folders = config_folders(arguments)
+    sweep = is_sweep(arguments)
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
+    known = {
+        group: sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
+        for group in ("experiment", "dataset")
+    }
+    parser = OverridesParser.create()
+    for argument in overrides:
+        group, equals, value = argument.lstrip("+~").partition("=")
+        if not group:
+            raise ConfigurationError(f"{argument!r} names no key: write key=value")
+        if group not in (*known, "execution"):
+            continue
+        if group == "experiment" and sweep and "," in value:
+            raise ConfigurationError(
+                f"a sweep over experiments (-m {argument}) is not possible: run one command for each"
+            )
+        if group == "dataset" and sweep:
+            continue
+        try:
+            override = parser.parse_override(argument)
+            parsed = override.value()
+        except Exception:  # Hydra explains its own grammar
+            continue
+        if group == "execution":
+            if equals and parsed is None:
+                raise ConfigurationError(f"{argument} is not allowed: one of local, dask")
+            continue
+        if override.is_sweep_override():
+            raise ConfigurationError(
+                f"{argument} is a sweep: choose several data sets with 'dataset=[a,b]'"
+                if group == "dataset"
+                else f"{argument} names several experiments: run one command for each"
+            )
+        names = parsed if isinstance(parsed, list) else [parsed]
+        if group == "dataset" and (not names or parsed is None):
+            raise ConfigurationError(
+                f"{argument} is not allowed: choose at least one of {', '.join(known[group])}"
+            )
+        for name in names:
+            if str(name) not in known[group]:
+                what = "data set" if group == "dataset" else "experiment"
+                raise ConfigurationError(
+                    f"unknown {what} {str(name)!r}{did_you_mean(str(name), known[group])} "
+                    f"(known: {', '.join(known[group])})"
+                )
+
+
+def config_folders(arguments: Sequence[str]) -> list[Path]:
+    """Folders that Hydra composes from: the package's own and a ``--config-dir``."""
+    folders = [conf_directory()]
+    for position, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("--config-dir", "-cd"):
+            value = value or (arguments[position + 1] if position + 1 < len(arguments) else "")
+            if value:
+                folders.append(Path(value))
+    return folders
