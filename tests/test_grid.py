@@ -139,6 +139,14 @@ def test_shards_are_disjoint_complete_and_balanced():
     assert max(loads) < 1.2 * min(loads)
 
 
+def test_chosen_folds_alone_are_computed():
+    for fold, expected in ((None, "01234"), (3, "3"), ([4, 0, 4], "04")):
+        parameters = fedande.parse(BASE | {"fold": fold}, 4.0)
+        entries = [(c, fedande.parts(c, parameters)) for c in fedande.cells(parameters, {"car": PLAIN})]
+        assert {parts for _, parts in entries} == {tuple(expected)}
+        assert {task.parts[0] for task in fedande.tasks(entries, parameters, {})} == set(expected)
+
+
 def test_tasks_hold_one_fold_of_cells_that_share_their_clients():
     parameters = fedande.parse(BASE, 4.0)
     entries = [(cell, fedande.parts(cell, parameters)) for cell in fedande.cells(parameters, {"car": PLAIN})]

@@ -117,13 +117,13 @@ def cells(parameters: Parameters, specifications: Mapping[str, Any]) -> Iterator
 
 
 def parts(cell: Cell, parameters: Parameters) -> tuple[str, ...]:
-    """Sub-keys of a cell's rows: the fold numbers."""
-    return _fold_names(parameters.folds)
+    """Sub-keys of a cell's rows: the numbers of the folds that are computed."""
+    return _fold_names(parameters.folds, parameters.fold)
 
 
 @lru_cache
-def _fold_names(folds: int) -> tuple[str, ...]:
-    return tuple(str(fold) for fold in range(folds))
+def _fold_names(folds: int, chosen: tuple[int, ...] | None) -> tuple[str, ...]:
+    return tuple(str(fold) for fold in range(folds) if chosen is None or fold in chosen)
 
 
 def _choice(cell: Cell) -> tuple[int | None, str]:
