@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 
 from fedbayes.config import conf_directory, did_you_mean
 from fedbayes.errors import ConfigurationError
@@ -106,6 +107,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
         if not group:
             raise ConfigurationError(f"{argument!r} names no key: write key=value")
         if group not in (*known, "execution"):
+            _check_value(parser, argument)
             continue
         if group == "experiment" and sweep and "," in value:
             raise ConfigurationError(
@@ -140,6 +142,25 @@ def check_overrides(arguments: Sequence[str]) -> None:
                     f"unknown {what} {str(name)!r}{did_you_mean(str(name), known[group])} "
                     f"(known: {', '.join(known[group])})"
                 )
+
+
+def _check_value(parser: OverridesParser, argument: str) -> None:
+    """Say what helps where Hydra's grammar cannot read a value."""
+    try:
+        parser.parse_override(argument)
+    except ValueError:  # Python reads no whole number of more than 4300 digits
+        key = argument.partition("=")[0]
+        raise ConfigurationError(f"{key} holds a number of thousands of digits") from None
+    except HydraException:
+        key, _, value = argument.partition("=")
+        quoted = f"{key}='{value}'"
+        if value[:1] in ("", "[", "{", "'", '"') or "'" in value:
+            return  # Hydra explains its own grammar
+        try:
+            parser.parse_override(quoted)
+        except HydraException:
+            return
+        raise ConfigurationError(f'{argument} needs quotes around its value: "{quoted}"') from None
 
 
 def config_folders(arguments: Sequence[str]) -> list[Path]:

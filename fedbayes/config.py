@@ -18,6 +18,9 @@ from fedbayes.errors import ConfigurationError
 
 T = TypeVar("T")
 
+LARGEST_SMOOTHING = 1e12
+"""Bound of what is added to counts or variances: sums of it must stay finite."""
+
 LARGEST_INTEGER = 2**31 - 1
 """Bound of the whole numbers that have no other one, so that compiled code can take them."""
 
@@ -184,10 +187,10 @@ def usable_cores() -> int:
 
 def _shard(value: Any) -> tuple[int, int]:
     allowed = "i/N with 1 <= i <= N, for example 1/4"
-    try:
-        index, count = (int(part) for part in str(value).split("/"))
-    except ValueError:
-        raise wrong("shard", value, allowed) from None
+    written = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", value.strip()) if isinstance(value, str) else None
+    if written is None:
+        raise wrong("shard", value, allowed)
+    index, count = map(int, written.groups())
     if not 1 <= index <= count:
         raise wrong("shard", value, allowed)
     return index, count

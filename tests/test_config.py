@@ -93,7 +93,9 @@ def test_unknown_key_suggests_the_closest():
         config.check_keys({"alhpa": 1}, ["alpha", "seeds"], "the configuration")
 
 
-@pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "a/b", "1/0", "-1/2"])
+@pytest.mark.parametrize(
+    "shard", ["0/4", "5/4", "1", "a/b", "1/0", "-1/2", "1_0/20", "१/४", "1/2/3", "1/2.0", ["1/2"], True, 0.5]
+)
 def test_shard_out_of_range(shard):
     with pytest.raises(ConfigurationError, match="shard=.*1 <= i <= N"):
         RunOptions.from_mapping(OPTIONS | {"shard": shard})

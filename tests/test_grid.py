@@ -98,7 +98,7 @@ def test_centralised_cells_know_no_clients():
     [
         ("clients", 0), ("n", -1), ("folds", 1), ("fold", 5), ("epsilon", 0), ("epsilon", math.nan), ("seeds", []), ("alpha", -1),
         ("rounds", 0), ("local_steps", 0), ("learner", "neural"), ("regime", "global"), ("smoothing", 0),
-        ("local_max_iterations", 0), ("seeds", -1), ("protocol", "code"),
+        ("local_max_iterations", 0), ("seeds", -1), ("protocol", "code"), ("smoothing", 1e308), ("epsilon", 1e-320),
     ],
 )  # fmt: skip
 def test_out_of_range_values(key, value):

@@ -251,6 +251,9 @@ def test_a_small_sweep_of_hydra(tmp_path):
         ("+experiment=quickstart,fedande", "names several experiments"),
         ("execution=null", "execution=null is not allowed: one of local, dask"),
         ("=3", "'=3' names no key"),
+        ("output_dir=größe", "output_dir=größe needs quotes around its value: \"output_dir='größe'\""),
+        ("+data_dir=a=b", "needs quotes around its value: \"+data_dir='a=b'\""),
+        ("rounds=" + "9" * 5000, "rounds holds a number of thousands of digits"),
     ],
 )
 def test_overrides_that_hydra_explains_badly(argument, words):

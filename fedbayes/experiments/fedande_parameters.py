@@ -20,6 +20,7 @@ PAPER = {
 """The paper's settings (section 4): a difference from them is what the column ``settings`` names. "Without iteration
 limits" is L-BFGS with scipy's own limit."""
 CHOICES = ("all", "random", "information")
+SMALLEST_EPSILON = 1e-100
 MOST_FOLDS = 10_000
 """Bound of the folds, each of which is a row of every cell."""
 
@@ -87,11 +88,11 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
         regime=many("regime", config.choice(*REGIMES)),
         seeds=many("seeds", config.integer(0, 2**32 - 1)),
         partition=many("partition", config.choice("stratified", "iid", "dirichlet")),
-        epsilon=many("epsilon", config.real(0, open_low=True, infinite=True)),
+        epsilon=many("epsilon", _epsilon),
         alpha=many("alpha", config.real(0, open_low=True)),
         protocol=one("protocol", config.choice("paper")),
         folds=folds,
-        smoothing=one("smoothing", config.real(0, open_low=True)),
+        smoothing=one("smoothing", config.real(0, config.LARGEST_SMOOTHING, open_low=True)),
         missing=one("missing", config.optional(config.choice("category", "mode"))),
         rounds=many("rounds", config.integer(1)),
         local_steps=many("local_steps", config.integer(1)),
@@ -108,6 +109,13 @@ def parse(mapping: Mapping[str, Any], memory_limit: float) -> Parameters:
         record_rounds=config.boolean("record_rounds", mapping.get("record_rounds", False)),
         memory_limit=memory_limit,
     )
+
+
+def _epsilon(key: str, value: Any) -> float:
+    number = config.real(0, open_low=True, infinite=True)(key, value)
+    if number < SMALLEST_EPSILON:
+        raise config.wrong(key, value, f"a number >= {SMALLEST_EPSILON:g} or inf, for noise that is finite")
+    return number
 
 
 def _structures(

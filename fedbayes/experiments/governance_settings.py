@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedbayes.config import boolean, choice, integer, real, values, wrong
+from fedbayes.config import LARGEST_SMOOTHING, boolean, choice, integer, real, values, wrong
 from fedbayes.errors import ConfigurationError
 from fedbayes.federated.governance import PAPER_NODES, TARGETS, NodeProfile, node_profiles
 from fedbayes.federated.weight_learning import PROJECTIONS
@@ -146,8 +146,8 @@ def _checks(nodes: int) -> dict[str, Callable[[str, Any], Any]]:
         "redraw_min_rows": integer(0),
         "jsd": choice(*JENSEN_SHANNON_METHODS),
         "mcnemar": choice(*MCNEMAR_METHODS),
-        "smoothing": real(0, open_low=True),
-        "var_smoothing": real(0, open_low=True),
+        "smoothing": real(0, LARGEST_SMOOTHING, open_low=True),
+        "var_smoothing": real(0, LARGEST_SMOOTHING, open_low=True),
         "random_starts": integer(0),
         "max_iterations": integer(1),
     }

@@ -50,6 +50,8 @@ def test_levels_matter_only_with_the_adaptive_penalty():
         ("smoothing", 0, "> 0"),
         ("smoothing", -(10**320), "> 0"),
         ("var_smoothing", 0.0, "> 0"),
+        ("var_smoothing", 1e308, "<= 1e+12"),
+        ("smoothing", 1e308, "<= 1e+12"),
         ("validation_rows", 0, ">= 1"),
         ("validation_rows", 10.5, "whole number"),
         ("validation_rows", None, "whole number"),
