@@ -1,11 +1,12 @@
 """All clients of one structure: rows sorted by cell, log tables, and the problems that kernels work on."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from fedbayes.models.engine import problem
-from fedbayes.models.engine.grouping import choose, groupings, runs
+from fedbayes.models.engine.grouping import choose, groupings, least_work, runs
 from fedbayes.models.engine.joint import evaluate_joint, group_codes
 from fedbayes.models.engine.layout import (
     LogTables,
@@ -18,6 +19,7 @@ from fedbayes.models.engine.layout import (
     sort_by_cell,
 )
 from fedbayes.models.engine.problem import kernel_address
+from fedbayes.models.engine.row_space import RowSpace, choose_row_space, make_row_space
 from fedbayes.models.engine.span import evaluate_span
 
 
@@ -94,6 +96,23 @@ class Clients:
 
     def __len__(self) -> int:
         return len(self.first_row) - 1
+
+    @property
+    def cell_rows(self) -> np.ndarray:
+        """Number of rows (K,) of each client's occupied cells."""
+        first = np.arange(len(self.cells)) + np.repeat(np.arange(len(self)), np.diff(self.first_cell))
+        return self.starts[first + 1] - self.starts[first]
+
+    @cached_property
+    def row_space(self) -> RowSpace:
+        """Which clients are trained in the span of their rows, and their problems."""
+        work = least_work(
+            self.structure.cardinalities,
+            self.structure.lanes,
+            np.diff(self.first_row),
+            np.diff(self.first_cell),
+        )
+        return make_row_space(self, choose_row_space(self, work))
 
     def view(self, client: int) -> tuple[SortedRows, LogTables]:
         """Sorted rows (numbered in sorted order) and log tables of one client, without copying."""

@@ -44,7 +44,17 @@ def groupings(cardinalities: tuple[int, ...], width: int) -> list[tuple[np.ndarr
 
 
 def choose(cardinalities: np.ndarray, width: int, rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Choose the least work for each client: an index into :func:`groupings`, or -1 for no groups at all.
+    """Choose the least work for each client: an index into :func:`groupings`, or -1 for no groups at all."""
+    return _work(cardinalities, width, rows, cells).argmin(axis=0) - 1
+
+
+def least_work(cardinalities: np.ndarray, width: int, rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Work of each client's evaluation with the kernel that :func:`choose` chooses."""
+    return _work(cardinalities, width, rows, cells).min(axis=0)
+
+
+def _work(cardinalities, width, rows, cells):
+    """Work (1 + groupings, clients) without groups and with each grouping.
 
     Weighs operations per row (7 per group with tables, 6 per attribute without) against those per occupied
     cell and table entry (10), as measured; it looks at nothing else, so the choice is the same everywhere.
@@ -54,7 +64,7 @@ def choose(cardinalities: np.ndarray, width: int, rows: np.ndarray, cells: np.nd
     work[0] = 6 * rows * len(cardinalities)
     for index, (members, entries) in enumerate(options):
         work[index + 1] = 7 * rows * (len(members) - 1) + 10 * cells * entries[-1]
-    return work.argmin(axis=0) - 1
+    return work
 
 
 def runs(choice: np.ndarray) -> list[tuple[int, int, int]]:

@@ -14,10 +14,10 @@ from fedbayes.models.engine.problem import evaluate
 from fedbayes.models.engine.vector_arithmetic import fma
 
 MEMORY = 10
-_TOLERANCE = 2.22e-9  # relative decrease of the objective
-_GRADIENT_TOLERANCE = 1e-5  # largest component
-_MAX_TRIALS = 20  # evaluations in one line search
-_EPSILON = 2.220446049250313e-16
+TOLERANCE = 2.22e-9  # relative decrease of the objective
+GRADIENT_TOLERANCE = 1e-5  # largest component
+MAX_TRIALS = 20  # evaluations in one line search
+EPSILON = 2.220446049250313e-16
 _EIGHT = va.lane_tuple(8)
 
 
@@ -160,7 +160,7 @@ def minimise(problem, weights, max_iterations, workspace):
     iterations, evaluations = 0, 1
     stored, newest = 0, -1
     current, other, swapped = weights, spare, False  # the two change places in each line search
-    converged = _largest_component(va.pointer(gradient), n) <= _GRADIENT_TOLERANCE
+    converged = _largest_component(va.pointer(gradient), n) <= GRADIENT_TOLERANCE
     while iterations < max_iterations and not converged:
         slope = _direction(d, va.pointer(gradient), steps, changes, curvature, alpha, newest, stored, n)
         start_slope, old_value = slope, value
@@ -172,7 +172,7 @@ def minimise(problem, weights, max_iterations, workspace):
             current, other, swapped = other, current, not swapped
             gradient, old_gradient = old_gradient, gradient
             begin(search, value, slope, step)
-            for _ in range(_MAX_TRIALS):
+            for _ in range(MAX_TRIALS):
                 for i in range(n):
                     current[i] = fma(step, direction[i], other[i])
                 value = evaluate(problem, current, gradient)
@@ -192,10 +192,10 @@ def minimise(problem, weights, max_iterations, workspace):
             stored, newest = 0, -1  # start again along the gradient
             continue
         iterations += 1
-        converged = _largest_component(va.pointer(gradient), n) <= _GRADIENT_TOLERANCE
-        converged |= old_value - value <= _TOLERANCE * max(max(abs(old_value), abs(value)), 1.0)
+        converged = _largest_component(va.pointer(gradient), n) <= GRADIENT_TOLERANCE
+        converged |= old_value - value <= TOLERANCE * max(max(abs(old_value), abs(value)), 1.0)
         bend = (slope - start_slope) * step
-        if bend > _EPSILON * -start_slope * step:
+        if bend > EPSILON * -start_slope * step:
             newest = (newest + 1) % MEMORY
             stored = min(stored + 1, MEMORY)
             curvature[newest, 0] = bend

@@ -4,6 +4,8 @@ Addresses keep the code that calls the kernels (optimiser, rounds) free of their
 once and only the kernels are compiled per number of lanes. Whoever makes a problem keeps its arrays alive.
 """
 
+from functools import cache
+
 from llvmlite import ir
 from numba import types
 from numba.core.typing import signature
@@ -22,6 +24,7 @@ PRIOR, PARENT, THETA, OFFSETS, CARDINALITIES, GROUP_MEMBERS, GROUP_ENTRIES, SCRA
 SIZE = 19
 
 
+@cache
 def kernel_address(kernel, width: int) -> int:
     """Compile a kernel for so many lanes.
 
@@ -50,6 +53,12 @@ def _call(context, address, problem, weights, gradient):
 
 
 @compiled
+def call(kernel, problem, first, second):
+    """Call a kernel by its address on one client's problem and two vectors."""
+    return _call(kernel, va.pointer(problem), va.pointer(first), va.pointer(second))
+
+
+@compiled
 def evaluate(problem, weights, gradient):
     """Negative conditional log-likelihood at the weights; writes its gradient.
 
@@ -60,4 +69,4 @@ def evaluate(problem, weights, gradient):
     weights, gradient : ndarray (at least 2 V + K q V,)
         Flat weights and gradient; only so many numbers are read and written.
     """
-    return _call(problem[KERNEL], va.pointer(problem), va.pointer(weights), va.pointer(gradient))
+    return call(problem[KERNEL], problem, weights, gradient)

@@ -2,15 +2,19 @@
 
 import numpy as np
 
+from fedbayes.models.engine import gram
 from fedbayes.models.engine.clients import Clients
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.lbfgs import make_workspace, minimise
+from fedbayes.models.engine.gram_lbfgs import MOST_ITERATIONS, descend, make_row_workspace
+from fedbayes.models.engine.lbfgs import make_workspace, minimise, padded_length
+from fedbayes.models.engine.row_space import RowSpace
 
 
 @compiled
 def _federate(
-    problems, first_cell, cells, shared, cell_size, weights, rounds, local_steps, iterations, evaluations
-):
+    problems, row_problems, chosen, first_cell, cells, shared, cell_size, longest, weights, rounds, local_steps,
+    iterations, evaluations,
+):  # fmt: skip
     """Rounds of local L-BFGS and averaging, in place of the global weights.
 
     The mean is kept as the global weights plus the mean change, so that weights which no client has rows for
@@ -20,14 +24,20 @@ def _federate(
     """
     n_clients = problems.shape[0]
     used = np.zeros(n_clients, np.int64)
-    longest = _longest(first_cell, shared, cell_size)
     workspace, buffer = make_workspace(longest), np.empty(longest)
+    row_workspace = make_row_workspace((row_problems[:, gram.NUMBERS] * chosen).max(), local_steps)
     change = np.zeros(weights.shape[0])
     for round_ in range(rounds):
         still = True
         for c in range(n_clients):
             first, last = first_cell[c], first_cell[c + 1]
             if first == last:
+                continue
+            if chosen[c]:
+                i, used[c] = descend(row_problems[c], weights, change, local_steps, row_workspace)
+                iterations[c] += i
+                evaluations[c] += used[c]
+                still = still and i == 0
                 continue
             size = shared + (last - first) * cell_size
             local = buffer[: (size + 7) // 8 * 8]
@@ -39,10 +49,9 @@ def _federate(
                     local[here + a] = weights[there + a]
             for a in range(size, local.shape[0]):
                 local[a] = 0.0
-            _, i, e = minimise(problems[c], local, local_steps, workspace)
+            _, i, used[c] = minimise(problems[c], local, local_steps, workspace)
             iterations[c] += i
-            evaluations[c] += e
-            used[c] = e
+            evaluations[c] += used[c]
             if i == 0:  # the weights are as they were
                 continue
             still = False
@@ -60,21 +69,25 @@ def _federate(
             change[a] = 0.0
 
 
-@compiled
-def _longest(first_cell, shared, cell_size):
-    most = 0
-    for c in range(first_cell.shape[0] - 1):
-        most = max(most, first_cell[c + 1] - first_cell[c])
-    return (shared + most * cell_size + 7) // 8 * 8
+def _longest(clients, on_weights):
+    """Padded number of weights of the largest client among some."""
+    cells = (np.diff(clients.first_cell) * on_weights).max()
+    return padded_length(clients.structure.weight_count(int(cells)))
 
 
 def federate(
-    clients: Clients, rounds: int, local_steps: int, start: np.ndarray | None = None
+    clients: Clients,
+    rounds: int,
+    local_steps: int,
+    start: np.ndarray | None = None,
+    row_space: RowSpace | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Train the global weights of one structure from weights of 1, or go on from those of earlier rounds.
 
     In each round every client runs ``local_steps`` iterations of L-BFGS from the global weights and the
-    server takes the unweighted mean over all clients, also those without rows.
+    server takes the unweighted mean over all clients, also those without rows. Clients of few rows per cell
+    make them in the span of their rows, which gives the same weights up to rounding; ``row_space`` says which
+    and is ``clients.row_space`` unless something else is to be measured.
 
     Returns
     -------
@@ -84,18 +97,22 @@ def federate(
         Summed over rounds.
     """
     structure = clients.structure
+    row_space = clients.row_space if row_space is None else row_space
+    chosen = row_space.chosen & (local_steps <= MOST_ITERATIONS)
     weights = np.ones(structure.weight_count()) if start is None else start.copy()
     iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _federate(
-        clients.problems, clients.first_cell, clients.cells, 2 * structure.lanes,
-        len(structure.others) * structure.lanes, weights, int(rounds), int(local_steps), iterations, evaluations,
+        clients.problems, row_space.problems, chosen, clients.first_cell, clients.cells, 2 * structure.lanes,
+        len(structure.others) * structure.lanes, _longest(clients, ~chosen), weights, int(rounds),
+        int(local_steps), iterations, evaluations,
     )  # fmt: skip
     return weights, iterations, evaluations
 
 
 @compiled
-def _train_locally(problems, first_cell, shared, cell_size, weights, max_iterations, iterations, evaluations):
-    longest = _longest(first_cell, shared, cell_size)
+def _train_locally(
+    problems, first_cell, shared, cell_size, longest, weights, max_iterations, iterations, evaluations
+):
     workspace, buffer = make_workspace(longest), np.empty(longest)
     for c in range(problems.shape[0]):
         first, last = first_cell[c], first_cell[c + 1]
@@ -126,7 +143,7 @@ def train_locally(clients: Clients, max_iterations: int) -> tuple[np.ndarray, np
     iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _train_locally(
         clients.problems, clients.first_cell, 2 * structure.lanes, len(structure.others) * structure.lanes,
-        weights, int(max_iterations), iterations, evaluations,
+        _longest(clients, True), weights, int(max_iterations), iterations, evaluations,
     )  # fmt: skip
     return weights, iterations, evaluations
 
