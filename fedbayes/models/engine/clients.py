@@ -13,14 +13,13 @@ from fedbayes.models.engine.layout import (
     SortedRows,
     Structure,
     cells_of,
-    fill_log_tables,
     gather_codes,
-    log_of_counts,
     sort_by_cell,
 )
 from fedbayes.models.engine.problem import kernel_address
 from fedbayes.models.engine.row_space import RowSpace, choose_row_space, make_row_space
 from fedbayes.models.engine.span import evaluate_span
+from fedbayes.models.engine.tables import fill_log_tables, log_of_counts
 
 
 class TrainingRows:

@@ -12,8 +12,9 @@ import numpy as np
 from fedbayes.models.categorical_input import check_codes, in_domain
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.counting import RowCounts, SubsetCounts
-from fedbayes.models.engine.layout import PAD_PRIOR, Structure, log_of_counts, make_structure
+from fedbayes.models.engine.layout import Structure, make_structure
 from fedbayes.models.engine.scoring import add_posteriors, prepare_rows, sort_rows
+from fedbayes.models.engine.tables import PAD_PRIOR, log_of_counts
 from fedbayes.models.engine.vector_arithmetic import log
 
 TABULATED_COUNTS = 4096

@@ -13,10 +13,7 @@ from math import prod
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.vector_arithmetic import log
-
-PAD_PRIOR = -1e30
-"""log P(class) of a pad lane: switches the lane off in every softmax."""
+from fedbayes.models.engine.tables import fill_log_tables, log_of_counts
 
 
 def lanes(n_classes: int) -> int:
@@ -224,61 +221,6 @@ class LogTables:
     prior: np.ndarray
     parent: np.ndarray
     theta: np.ndarray
-
-
-@compiled
-def fill_log_tables(
-    first_row, first_cell, starts, codes, y, cardinalities, n_cells, n_classes, smoothing, log_counts,
-    prior, unseen_parent, parent, theta,
-):  # fmt: skip
-    """Count the sorted rows of C clients and turn the counts into logarithms, in place of the tables.
-
-    Client c owns the rows and occupied cells from ``first_row[c]`` and ``first_cell[c]`` on; ``starts`` holds
-    the first row of each of its cells, counted within the client, and then its number of rows.
-    ``log_counts[i]`` holds log(i + smoothing): most entries are looked up, few are computed. Besides the
-    tables of :class:`LogTables` for all clients, ``unseen_parent`` (C, V) gets log P(cell | y) of a cell
-    without rows.
-    """
-    width = prior.shape[1]
-    theta[:] = 0.0
-    parent[:] = 0.0
-    unseen_parent[:] = 0.0
-    prior[:] = PAD_PRIOR
-    normaliser = np.zeros(width)
-    for c in range(prior.shape[0]):
-        low, rows = first_row[c], first_row[c + 1] - first_row[c]
-        class_count = np.zeros(width)
-        for k in range(first_cell[c], first_cell[c + 1]):
-            for i in range(low + starts[k + c], low + starts[k + c + 1]):
-                parent[k, y[i]] += 1.0
-                for j in range(codes.shape[1]):
-                    theta[k, codes[i, j], y[i]] += 1.0
-            value = 0
-            for j in range(cardinalities.shape[0]):
-                for v in range(n_classes):
-                    normaliser[v] = log(parent[k, v] + smoothing * cardinalities[j])
-                for _ in range(cardinalities[j]):
-                    for v in range(n_classes):
-                        theta[k, value, v] = log_counts[np.int64(theta[k, value, v])] - normaliser[v]
-                    value += 1
-            for v in range(n_classes):
-                class_count[v] += parent[k, v]
-        total = log(rows + smoothing * n_classes)
-        for v in range(n_classes):
-            prior[c, v] = log_counts[np.int64(class_count[v])] - total
-            normaliser[v] = log(class_count[v] + smoothing * n_cells)
-            unseen_parent[c, v] = log_counts[0] - normaliser[v]
-            for k in range(first_cell[c], first_cell[c + 1]):
-                parent[k, v] = log_counts[np.int64(parent[k, v])] - normaliser[v]
-
-
-@compiled
-def log_of_counts(largest, smoothing):
-    """log(i + smoothing) for i = 0 .. largest."""
-    table = np.empty(largest + 1)
-    for i in range(largest + 1):
-        table[i] = log(i + smoothing)
-    return table
 
 
 def log_tables(sorted_rows: SortedRows, structure: Structure, smoothing: float) -> LogTables:

@@ -9,10 +9,12 @@ from numba.extending import intrinsic
 from fedbayes.models.engine import vector_arithmetic as va
 from fedbayes.models.engine.clients import Clients
 from fedbayes.models.engine.compilation import compiled, compiled_address
-from fedbayes.models.engine.layout import PAD_PRIOR, Structure
+from fedbayes.models.engine.layout import Structure
 from fedbayes.models.engine.scoring import ScoringRows, add_cell_posteriors
+from fedbayes.models.engine.tables import PAD_PRIOR
 from fedbayes.models.engine.vector_arithmetic import log
 
+_TWO = va.lane_tuple(2)  # there is an even number of lanes
 UNWEIGHTED, GLOBAL, LOCAL = 0, 1, 2
 """Kinds of weights: none (all 1), dense over all cells, or each client's own over its occupied cells."""
 
@@ -83,6 +85,9 @@ def _weigh(
     its domain; ``in_cell`` then holds the counts of (cell, class).
     """
     q, width = cardinalities.shape[0], base.shape[1]
+    own, uniform = np.zeros(width), np.empty(q)
+    for j in range(q):
+        uniform[j] = -log(np.float64(cardinalities[j]))
     for e in range(cells.shape[0]):
         k = found[e]
         place = -1
@@ -98,20 +103,27 @@ def _weigh(
             if y >= n_classes:
                 base[e, y] = PAD_PRIOR
         value, wide = 0, 0
+        goal = va.advance(va.pointer(out), e * out.shape[1] * width)
+        entry = va.advance(va.pointer(theta), max(k, 0) * theta.shape[1] * width)
         for j in range(q):
             r = cardinalities[j]
-            for y in range(width):
-                w = weights[place + j * width + y] if place >= 0 else 1.0
-                w = w if y < n_classes else 0.0
-                if k >= 0:
-                    for v in range(r):
-                        out[e, wide + v, y] = w * theta[k, value + v, y]
-                else:
-                    flat = w * -log(np.float64(r))
-                    for v in range(r):
-                        out[e, wide + v, y] = flat
-                if unseen == 1:
+            for y in range(n_classes):
+                own[y] = weights[place + j * width + y] if place >= 0 else 1.0
+            if k < 0:
+                for y in range(n_classes):
+                    own[y] = own[y] * uniform[j]
+            for v in range(r):
+                for y in range(0, width, 2):
+                    target, factor = va.advance(goal, (wide + v) * width + y), va.advance(va.pointer(own), y)
+                    if k >= 0:
+                        va.assign_product(_TWO, target, factor, va.advance(entry, (value + v) * width + y))
+                    else:
+                        va.assign(_TWO, target, factor)
+            if unseen == 1:
+                for y in range(width):
                     count = in_cell[k, y] if k >= 0 else 0.0
+                    w = weights[place + j * width + y] if place >= 0 else 1.0
+                    w = w if y < n_classes else 0.0
                     out[e, wide + r, y] = w * (log(smoothing) - log(count + smoothing * r))
             value += r
             wide += r + unseen

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fedbayes.models.engine.layout import PAD_PRIOR, lanes, make_structure
+from fedbayes.models.engine.layout import lanes, make_structure
 from fedbayes.models.engine.scoring import (
     JOINT_VALUES,
     add_posteriors,
@@ -13,6 +13,7 @@ from fedbayes.models.engine.scoring import (
     prepare_rows,
     sort_rows,
 )
+from fedbayes.models.engine.tables import PAD_PRIOR
 
 
 def reference(X, structure, cells, base, theta, classes):
