@@ -196,6 +196,14 @@ def _shard(value: Any) -> tuple[int, int]:
     return index, count
 
 
+def _address(key: str, value: Any) -> str:
+    """Checker of a scheduler's address; Dask itself waits half a minute for one that cannot be."""
+    host = r"(\[[0-9A-Fa-f:.]+(%\w+)?\]|[^\s/:\[\]]+)"
+    if not isinstance(value, str) or not re.fullmatch(rf"([a-z]+://)?{host}:[0-9]{{1,5}}", value):
+        raise wrong(key, value, "the tcp://host:port of a Dask scheduler, or null for a local cluster")
+    return value
+
+
 @dataclass(frozen=True)
 class Execution:
     """Where the cells are computed."""
@@ -269,6 +277,6 @@ class RunOptions:
             memory_limit=real(0, open_low=True)("memory_limit", mapping.get("memory_limit", 4.0)),
             execution=Execution(
                 name=choice("local", "dask")("execution.name", execution.get("name", "local")),
-                address=execution.get("address"),
+                address=optional(_address)("execution.address", execution.get("address")),
             ),
         )

@@ -14,7 +14,7 @@ from typing import Any
 from fedbayes.config import RunOptions, usable_cores
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import RESULTS_VERSION
-from fedbayes.store import read_manifest, record_invocation
+from fedbayes.manifest_file import read_manifest, record_invocation
 
 PACKAGES = (
     "fedbayes", "numpy", "scipy", "pandas", "scikit-learn", "numba", "joblib", "hydra-core", "omegaconf", "openml",

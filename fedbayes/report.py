@@ -54,7 +54,7 @@ def write_report(folder: str | Path) -> list[Path]:
     ConfigurationError
         When the folder or its `runs.csv` is missing, empty or not a results file of this package.
     """
-    from fedbayes.store import read_manifest
+    from fedbayes.manifest_file import read_manifest
 
     folder = Path(folder)
     runs, experiment = _read_checked(folder)

@@ -7,8 +7,8 @@ is dropped at the next start.
 
 import csv
 import io
-import json
 import os
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -123,6 +123,9 @@ class ResultStore:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "parts").mkdir(exist_ok=True)
             self._lock_path.touch()
+            for place in (folder, folder / "parts"):  # an existing one may be somebody else's
+                with tempfile.TemporaryFile(dir=place):
+                    pass
         except OSError as error:
             raise ConfigurationError(
                 f"output_dir={str(folder)!r} cannot be written ({error.strerror}); choose another folder"
@@ -266,54 +269,3 @@ def read_table(path: Path) -> pd.DataFrame:
 def read_runs(folder: Path) -> pd.DataFrame:
     """Read ``runs.csv`` of a results folder."""
     return read_table(Path(folder) / f"{RUNS}.csv")
-
-
-def read_manifest(folder: Path) -> dict:
-    """Read ``manifest.json`` of a results folder; without one, a manifest of no invocations."""
-    path = Path(folder) / "manifest.json"
-    if not path.exists():
-        return {"format": 1, "invocations": []}
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigurationError(
-            f"{path} is not valid JSON ({error}); restore it or choose another folder"
-        ) from None
-    if not _is_manifest(manifest):
-        raise ConfigurationError(
-            f"{path} is not a manifest of this package (no list of invocations that name their data sets); "
-            "restore it or choose another folder"
-        )
-    return manifest
-
-
-def _is_manifest(value: Any) -> bool:
-    invocations = value.get("invocations") if isinstance(value, dict) else None
-    return isinstance(invocations, list) and all(
-        isinstance(entry, dict)
-        and isinstance(entry.get("datasets", {}), dict)
-        and all(isinstance(facts, dict) for facts in entry.get("datasets", {}).values())
-        for entry in invocations
-    )
-
-
-def dataset_facts(manifest: Mapping[str, Any]) -> dict[str, dict]:
-    """What the manifest says of every data set; the latest invocation wins."""
-    facts: dict[str, dict] = {}
-    for entry in manifest["invocations"]:
-        facts.update(entry.get("datasets", {}))
-    return facts
-
-
-def record_invocation(folder: Path, entry: Mapping[str, Any]) -> None:
-    """Add an invocation to the manifest, or replace the one with the same ``id``."""
-    with locked(folder / "parts" / "merge.lock"):
-        manifest = read_manifest(folder)
-        kept = [known for known in manifest["invocations"] if known.get("id") != entry["id"]]
-        position = len(kept)
-        for index, known in enumerate(manifest["invocations"]):
-            if known.get("id") == entry["id"]:
-                position = index
-        kept.insert(position, dict(entry))
-        manifest["invocations"] = kept
-        write_atomically(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", durable=True)

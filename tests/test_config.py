@@ -117,6 +117,22 @@ def test_options_out_of_range(key, value):
         RunOptions.from_mapping(OPTIONS | {key: value})
 
 
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tls://node-7.cluster:1", "[::1]:8786", None])
+def test_addresses_of_a_scheduler(address):
+    options = RunOptions.from_mapping(OPTIONS | {"execution": {"name": "dask", "address": address}})
+    assert options.execution.address == address
+
+
+@pytest.mark.parametrize(
+    "address", [5, "", "node", "tcp://node", "tcp://node:port", "http://node/8786", ["a:1"]]
+)
+def test_addresses_that_are_none(address):
+    with pytest.raises(
+        ConfigurationError, match=r"execution\.address=.* is not allowed: the tcp://host:port"
+    ):
+        RunOptions.from_mapping(OPTIONS | {"execution": {"name": "dask", "address": address}})
+
+
 def test_data_dir_must_exist(tmp_path):
     with pytest.raises(ConfigurationError, match="data_dir"):
         RunOptions.from_mapping(OPTIONS | {"data_dir": str(tmp_path / "nowhere")})

@@ -11,7 +11,8 @@ import textwrap
 import pytest
 
 from fedbayes.errors import ConfigurationError
-from fedbayes.store import ResultStore, Table, dataset_facts, read_manifest, read_runs, record_invocation
+from fedbayes.manifest_file import dataset_facts, read_manifest, record_invocation
+from fedbayes.store import ResultStore, Table, read_runs
 
 RUNS = Table("runs", ("cell", "fold", "epsilon", "status", "message"), ("cell", "fold"), ("cell", "fold"))
 
@@ -23,6 +24,18 @@ def row(cell, fold, status="done", epsilon=None, message=""):
 def lines(folder):
     with (folder / "runs.csv").open(newline="") as stream:
         return list(csv.reader(stream))
+
+
+def test_a_folder_of_somebody_else_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    ResultStore(tmp_path, [RUNS])
+
+    def refuse(dir):  # a test that runs as root can write anywhere
+        raise PermissionError(13, "Permission denied", str(dir))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    with pytest.raises(ConfigurationError, match=r"output_dir=.* cannot be written \(Permission denied\)"):
+        ResultStore(tmp_path, [RUNS])
+    ResultStore(tmp_path, [RUNS], create=False)  # reading it is allowed
 
 
 def test_rows_are_sorted_numerically_and_floats_kept(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedbayes.manifest_file import dataset_facts
 from fedbayes.reporting import (
     fedande_baselines,
     fedande_claims,
@@ -22,7 +23,6 @@ from fedbayes.reporting import (
 from fedbayes.reporting.fedande_series import build_study, complete_block
 from fedbayes.reporting.figures import SUFFIXES
 from fedbayes.reporting.files import remove_stale
-from fedbayes.store import dataset_facts
 
 # every table this report can write, so that one that no longer applies does not stay behind
 TABLES = [

@@ -60,7 +60,7 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
 
 def read_study(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> Study:
     """Sort rows, manifest and Gaussians of a folder into a `Study`."""
-    from fedbayes.store import dataset_facts
+    from fedbayes.manifest_file import dataset_facts
 
     path = Path(folder) / "node_gaussians.csv"
     gaussians = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["cell", "feature"])
