@@ -43,7 +43,7 @@ def evaluate_span(problem, weight, slope, lanes):
     objective = 0.0
     scores = va.stack(lanes, 64, 8)
     accumulator = va.stack(lanes, 1, 0)
-    base = va.stack(lanes, 1, 0)
+    base, four = va.stack(lanes, 1, 0), va.stack(lanes, 4, 0)
     for i in range(BLOCK * width + 8):
         scores[i] = 0.0
     first_cell = 0
@@ -56,6 +56,18 @@ def evaluate_span(problem, weight, slope, lanes):
             w = va.advance(weight, (2 + cell * q) * width)
             va.assign_product(lanes, base, weight, log_prior)
             va.multiply_add(lanes, base, va.advance(weight, width), va.advance(log_parent, cell * width))
+            while width <= 8 and i + 4 <= end:  # side by side: one sum alone would wait for itself
+                row, out = va.advance(code, (first + i) * q), va.advance(scores, i * width)
+                for r in range(4):
+                    va.assign(lanes, va.advance(four, r * width), base)
+                for j in range(q):
+                    own = va.advance(w, j * width)
+                    for r in range(4):
+                        entry = va.advance(table, np.int64(row[r * q + j]) * width)
+                        va.multiply_add(lanes, va.advance(four, r * width), own, entry)
+                for r in range(4):
+                    va.assign(lanes, va.advance(out, r * width), va.advance(four, r * width))
+                i += 4
             while i < end:
                 row = va.advance(code, (first + i) * q)
                 va.assign(lanes, accumulator, base)
@@ -72,6 +84,18 @@ def evaluate_span(problem, weight, slope, lanes):
             table = va.advance(log_theta, cell * values * width)
             g = va.advance(slope, (2 + cell * q) * width)
             va.fill(lanes, base, 0.0)
+            while width <= 8 and i + 4 <= end:
+                row = va.advance(code, (first + i) * q)
+                for r in range(4):
+                    va.assign(lanes, va.advance(four, r * width), va.advance(scores, (i + r) * width))
+                    va.add(lanes, base, va.advance(four, r * width))
+                for j in range(q):
+                    va.assign(lanes, accumulator, va.advance(g, j * width))
+                    for r in range(4):
+                        entry = va.advance(table, np.int64(row[r * q + j]) * width)
+                        va.multiply_add(lanes, accumulator, va.advance(four, r * width), entry)
+                    va.assign(lanes, va.advance(g, j * width), accumulator)
+                i += 4
             while i < end:
                 row = va.advance(code, (first + i) * q)
                 va.assign(lanes, accumulator, va.advance(scores, i * width))
