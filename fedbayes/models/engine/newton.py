@@ -9,8 +9,9 @@ import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.newton_cells import to_margins
-from fedbayes.models.engine.newton_dual import approach
+from fedbayes.models.engine.newton_dual import approach, approach_by_rows
 from fedbayes.models.engine.newton_groups import make_groups
+from fedbayes.models.engine.newton_kernel import kernels_pay
 from fedbayes.models.engine.newton_line import line_minimum, posteriors
 from fedbayes.models.engine.newton_rowspace import make_pair_space
 from fedbayes.models.engine.newton_state import advance_weights, fill_margins, make_state
@@ -115,6 +116,14 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, fresh, share
     )
     if rows == 0:
         return 0, 0.0
+    iterations, finished = 0, False
+    by_rows = kernels_pay(client.starts, q, classes)
+    if by_rows:
+        iterations, finished, loss = approach_by_rows(
+            client, fresh, rho, tolerance, max_iterations, shared, weights, classes
+        )
+        if finished:
+            return iterations, loss
     w = np.empty((cells, classes * q))
     for k in range(cells):
         for c in range(classes):
@@ -126,9 +135,10 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, fresh, share
     state = make_state(classes, rows, cells, classes * q)
     fill_margins(client, groups, w, shared, work, state)
     store = np.empty(1024)
-    iterations, finished, loss, store = approach(
-        client, groups, room, space, fresh, rho, tolerance, max_iterations, shared, w, state, work, store
-    )
+    if not by_rows:
+        iterations, finished, loss, store = approach(
+            client, groups, room, space, fresh, rho, tolerance, max_iterations, shared, w, state, work, store
+        )
     if not finished:
         iterations, loss = _descend(
             client,

@@ -13,6 +13,9 @@ residual is ``a + (diag(a) - a a') (margins - dual)``; where dual equals the mar
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.newton_cells import to_margins
+from fedbayes.models.engine.newton_kernel import apply_kernels, make_kernels, margins_of, weights_of
+from fedbayes.models.engine.newton_kernel_system import kernel_step
 from fedbayes.models.engine.newton_line import posteriors
 from fedbayes.models.engine.newton_state import advance_weights, fill_margins
 from fedbayes.models.engine.newton_system import add_gradient, cell_direction, shared_direction
@@ -27,8 +30,8 @@ SMALL = 0.1
 LONGEST = 20
 """Steps after which descent takes over: where many rows contradict each other this way may be longer."""
 
-SETTLED = 0.1
-"""Relative changes of posteriors at which Newton's own steps are as good."""
+SETTLED, GAIN = 0.1, 0.1
+"""Once posteriors change by less than this share, a step that leaves more of the bound is held up by rounding."""
 
 EXACT = 1e-4
 """The share of the tolerance that a bound of the squared Newton decrement has to keep to end the search here."""
@@ -55,6 +58,7 @@ def approach(
         dual[:] = margins
     loss = posteriors(margins, client.y, probability, rest)
     best, best_shared, best_w = loss + _penalty(shared, w, rho), shared.copy(), w.copy()
+    before = np.inf
     for iteration in range(1, min(LONGEST, max_iterations) + 1):
         posteriors(dual, client.y, probability, rest)
         dual_residual(margins, dual, client.y, probability, rest, residual)
@@ -90,12 +94,72 @@ def approach(
         bound = _gradient_square(client, groups, residual, rho, shared, w, gradient, work) / rho
         if bound <= EXACT * tolerance * max(loss, 1.0):
             return iteration, True, loss, store
-        if largest < SETTLED:
+        if largest < SETTLED and bound > GAIN * before:
             break
+        before = bound
     shared[:] = best_shared
     w[:] = best_w
     fill_margins(client, groups, w, shared, work, state)
     return iteration, False, loss, store
+
+
+@compiled
+def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weights, classes):
+    """:func:`approach` with the residuals of the rows for unknowns; weights in the engine's layout.
+
+    Returns
+    -------
+    int, bool, float
+        Steps taken; whether the weights have converged; the loss.
+    """
+    rows = client.y.shape[0]
+    kernels = make_kernels(client, classes)
+    inverses = np.empty(kernels.products.shape[0] if classes > 2 else 0)
+    start, dual = np.empty((classes, rows)), np.empty((classes, rows))
+    margins, image = np.empty((classes, rows)), np.empty((classes, rows))
+    probability, residual = np.empty((classes, rows)), np.empty((classes, rows))
+    b, best_b, own = np.zeros((classes, rows)), np.zeros((classes, rows)), np.empty(rows)
+    margins_of(client, np.ones(shared.shape), np.ones(weights.shape), start)
+    if fresh:
+        start_dual(start, client.y, rho, dual)
+    else:
+        margins_of(client, shared, weights, dual)
+    loss = posteriors(start, client.y, probability, residual)
+    best = loss
+    margins[:] = start
+    before = np.inf
+    for iteration in range(1, min(LONGEST, max_iterations) + 1):
+        posteriors(dual, client.y, probability, residual)
+        kernel_step(client, kernels, rho, margins, dual, probability, residual, inverses, b)
+        apply_kernels(client, kernels, b, image)
+        penalty = 0.0
+        for c in range(classes):
+            for i in range(rows):
+                penalty += b[c, i] * image[c, i]
+                margins[c, i] = start[c, i] - image[c, i]
+        to_margins(margins, client.y, own)
+        largest = move_dual(margins, dual, client.y, rho, probability)
+        loss = posteriors(margins, client.y, probability, residual)
+        value = loss + 0.5 * rho * penalty
+        if value < best:
+            best = value
+            best_b[:] = b
+        bound = 0.0
+        for c in range(classes):
+            for i in range(rows):
+                residual[c, i] = residual[c, i] / rho - b[c, i]
+        apply_kernels(client, kernels, residual, image)
+        for c in range(classes):
+            for i in range(rows):
+                bound += rho * residual[c, i] * image[c, i]
+        if bound <= EXACT * tolerance * max(loss, 1.0):
+            weights_of(client, classes, b, shared, weights)
+            return iteration, True, loss
+        if largest < SETTLED and bound > GAIN * before:
+            break
+        before = bound
+    weights_of(client, classes, best_b, shared, weights)
+    return iteration, False, loss
 
 
 @compiled

@@ -31,8 +31,8 @@ def eliminate(matrix, size, width, floor):
         of a direction without curvature, and the floor then stands for it.
     """
     end = padded(width)
+    least = np.empty(ROWS)
     for row in range(0, width, ROWS):
-        least = np.empty(ROWS)
         for r in range(ROWS):
             least[r] = floor * matrix[row + r, row + r]
         subtract_pivots(matrix, row, min(row, size), end)

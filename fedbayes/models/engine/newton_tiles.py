@@ -155,3 +155,21 @@ def subtract_pivots(matrix, row, count, width):
             stride,
             count,
         )
+
+
+@compiled
+def subtract_part(target, row, column, factor, begin, left, right, end):
+    """Subtract one tile of ``factor[begin:end, left:].T @ factor[begin:end, right:]`` at ``target[row, column]``."""
+    if begin == end:
+        return
+    to, base = pointer(target), pointer(factor)
+    stride = factor.shape[1]
+    _subtract_tile(
+        advance(to, row * target.shape[1] + column),
+        target.shape[1],
+        advance(base, begin * stride + left),
+        stride,
+        advance(base, begin * stride + right),
+        stride,
+        end - begin,
+    )
