@@ -69,7 +69,9 @@ def test_a_run_writes_its_rows_and_a_manifest_and_nothing_else(finished):
     assert str(folder) not in json.dumps(manifest)
     assert sorted(path.name for path in folder.iterdir()) == ["out"]  # Hydra leaves nothing
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["manifest.json", "parts", "runs.csv"]
-    assert "8 done" in ended.stdout and ended.stderr == ""
+    assert "8 done" in ended.stdout
+    # where compiling takes longer than a minute there are lines of progress
+    assert all(" tasks, " in line for line in ended.stderr.splitlines())
 
 
 def test_the_same_command_computes_nothing_again(finished):
