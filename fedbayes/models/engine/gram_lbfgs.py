@@ -23,6 +23,7 @@ from fedbayes.models.engine.line_search import STATE_SIZE, begin, next_step
 from fedbayes.models.engine.problem import call
 from fedbayes.models.engine.vector_arithmetic import fma
 
+_EIGHT = va.lane_tuple(8)
 MOST_ITERATIONS = MEMORY
 """So many pairs of step and change are remembered, so that none is ever dropped here."""
 
@@ -61,6 +62,18 @@ def _direction(products, taken, pull, bend, size, at, stored, k, alpha, d):
         factor = alpha[p] - product / bend[p]
         for a in range(at[p]):
             d[a] += factor * taken[p, a]
+
+
+@compiled
+def _size_of_change(residual, residual_before, image, image_before, n):
+    """Square of the change of the gradient: from differences, since it may be far smaller than the gradients."""
+    left, right, squares = va.stack(_EIGHT, 1, 0), va.stack(_EIGHT, 1, 0), va.stack(_EIGHT, 1, 0)
+    va.fill(_EIGHT, squares, 0.0)
+    for i in range(0, n, 8):
+        va.assign_difference(_EIGHT, left, va.advance(residual, i), va.advance(residual_before, i))
+        va.assign_difference(_EIGHT, right, va.advance(image, i), va.advance(image_before, i))
+        va.multiply_add(_EIGHT, squares, left, right)
+    return va.total(_EIGHT, squares)
 
 
 @compiled
@@ -120,7 +133,10 @@ def descend(problem, weights, change, max_iterations, workspace):
                 product = dot(va.pointer(residuals[k]), va.pointer(images[b]), n)
                 products[k, b] = products[b, k] = product
             if stored > 0 and at[stored - 1] == k:
-                size[stored - 1] = products[k, k] - 2.0 * products[k, k - 1] + products[k - 1, k - 1]
+                size[stored - 1] = _size_of_change(
+                    va.pointer(residuals[k]), va.pointer(residuals[k - 1]),
+                    va.pointer(images[k]), va.pointer(images[k - 1]), n,
+                )  # fmt: skip
             for p in range(stored):
                 for b in range(k if at[p] < k else 0, k + 1):
                     pull[p, b] = 0.0
