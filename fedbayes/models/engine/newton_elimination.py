@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.newton_tiles import ROWS, padded, subtract_pivots
+from fedbayes.models.engine.newton_tiles import ROWS, factor_rows, finish_rows, padded, subtract_pivots
 
 
 @compiled
@@ -31,12 +31,16 @@ def eliminate(matrix, size, width, floor):
         of a direction without curvature, and the floor then stands for it.
     """
     end = padded(width)
-    least = np.empty(ROWS)
+    least, own = np.empty(ROWS), np.empty((ROWS, ROWS))
     for row in range(0, width, ROWS):
         for r in range(ROWS):
             least[r] = floor * matrix[row + r, row + r]
         subtract_pivots(matrix, row, min(row, size), end)
-        for k in range(row, min(row + ROWS, size)):
+        if row + ROWS <= size:
+            factor_rows(matrix, row, least, own)
+            finish_rows(matrix, row, row, end, own)
+            continue
+        for k in range(row, size):
             pivot = max(matrix[k, k], least[k - row])
             scale = 1.0 / sqrt(pivot)
             for t in range(k, end):

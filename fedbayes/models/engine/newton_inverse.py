@@ -1,11 +1,16 @@
 """Inverses of small symmetric positive definite matrices, on the tiles that eliminations use."""
 
-from math import sqrt
-
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.engine.newton_tiles import COLUMNS, ROWS, subtract_part, subtract_pivots
+from fedbayes.models.engine.newton_tiles import (
+    COLUMNS,
+    ROWS,
+    factor_rows,
+    finish_rows,
+    subtract_part,
+    subtract_pivots,
+)
 
 
 @compiled
@@ -26,7 +31,7 @@ def invert(matrix, size, floor, product, inverse):
         Filled on both sides of the diagonal.
     """
     wide = matrix.shape[0]
-    least = np.empty(ROWS)
+    least, own = np.empty(ROWS), np.empty((ROWS, ROWS))
     # U'U = matrix in the left half; inv(U') in the right, whose column j is zero above row j
     for r in range(wide):
         for t in range(wide, 2 * wide):
@@ -39,18 +44,9 @@ def invert(matrix, size, floor, product, inverse):
         for c in range(0, row, COLUMNS):
             subtract_part(matrix, row, wide + c, matrix, c, row, wide + c, row)
         last = wide + (row // COLUMNS + 1) * COLUMNS
-        for k in range(row, row + ROWS):
-            scale = 1.0 / sqrt(max(matrix[k, k], least[k - row]))
-            for t in range(k, wide):
-                matrix[k, t] *= scale
-            for t in range(wide, last):
-                matrix[k, t] *= scale
-            for i in range(k + 1, row + ROWS):
-                factor = matrix[k, i]
-                for t in range(i, wide):
-                    matrix[i, t] -= factor * matrix[k, t]
-                for t in range(wide, last):
-                    matrix[i, t] -= factor * matrix[k, t]
+        factor_rows(matrix, row, least, own)
+        finish_rows(matrix, row, row, wide, own)
+        finish_rows(matrix, row, wide, last, own)
     product[:] = 0.0
     for r in range(0, wide, ROWS):
         for c in range(r // COLUMNS * COLUMNS, wide, COLUMNS):

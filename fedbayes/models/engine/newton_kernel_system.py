@@ -68,9 +68,13 @@ def kernel_step(client, kernels, rho, margins, dual, probability, rest, inverses
             inverse = inverses[kernels.at[k] : kernels.at[k + 1]].reshape(blocks, wide, wide)
             for c in range(classes):
                 _goal(c, lo, n, client.y, rho, margins, dual, probability, rest, b, goal[c])
-                scratch = left[: 2 * wide * wide].reshape(wide, 2 * wide)
-                _with_ridge(own[c], n, rho, lo, probability[c], scratch)
-                invert(scratch, n, PIVOT_FLOOR, product[: wide * wide].reshape(wide, wide), inverse[c])
+                if n == 1:
+                    p = max(probability[c, lo], 1.0 / LARGEST)
+                    inverse[c, 0, 0] = 1.0 / (own[c, 0, 0] + rho / p)
+                else:
+                    scratch = left[: 2 * wide * wide].reshape(wide, 2 * wide)
+                    _with_ridge(own[c], n, rho, lo, probability[c], scratch)
+                    invert(scratch, n, PIVOT_FLOOR, product[: wide * wide].reshape(wide, wide), inverse[c])
                 part[c, :n] = 0.0
                 add_product(inverse[c], n, goal[c], part[c])
                 for i in range(n):

@@ -5,6 +5,8 @@ chain of fused multiply-adds in the order of the summed index, so the bits do no
 vectors nor on how a matrix is cut into tiles, and no library with threads of its own is needed.
 """
 
+from math import sqrt
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -173,3 +175,38 @@ def subtract_part(target, row, column, factor, begin, left, right, end):
         stride,
         end - begin,
     )
+
+
+@compiled
+def finish_rows(matrix, row, begin, end, own):
+    """Divide columns of rows ``row..row+3`` by the rows' own factor: inv(L) of the block at the diagonal.
+
+    ``own`` (4, 4) holds the reciprocal diagonal of the factor and, above it, its entries.
+    """
+    s0, s1, s2, s3 = own[0, 0], own[1, 1], own[2, 2], own[3, 3]
+    f01, f02, f03, f12, f13, f23 = own[0, 1], own[0, 2], own[0, 3], own[1, 2], own[1, 3], own[2, 3]
+    for t in range(begin, end):
+        a = matrix[row, t] * s0
+        b = (matrix[row + 1, t] - f01 * a) * s1
+        c = (matrix[row + 2, t] - f02 * a - f12 * b) * s2
+        d = (matrix[row + 3, t] - f03 * a - f13 * b - f23 * c) * s3
+        matrix[row, t] = a
+        matrix[row + 1, t] = b
+        matrix[row + 2, t] = c
+        matrix[row + 3, t] = d
+
+
+@compiled
+def factor_rows(matrix, row, least, own):
+    """Factor the 4 by 4 block at the diagonal for :func:`finish_rows`; pivots are at least ``least``."""
+    for k in range(ROWS):
+        for t in range(k, ROWS):
+            value = matrix[row + k, row + t]
+            for i in range(k):
+                value -= own[i, k] * own[i, t]
+            own[k, t] = value
+        own[k, k] = max(own[k, k], least[k])
+        scale = 1.0 / sqrt(own[k, k])
+        for t in range(k + 1, ROWS):
+            own[k, t] *= scale
+        own[k, k] = scale
