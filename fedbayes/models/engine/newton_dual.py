@@ -33,7 +33,7 @@ LONGEST = 20
 SETTLED, GAIN = 0.1, 0.1
 """Once posteriors change by less than this share, a step that leaves more of the bound is held up by rounding."""
 
-EXACT = 1e-4
+EXACT = 1e-6
 """The share of the tolerance that a bound of the squared Newton decrement has to keep to end the search here."""
 
 
