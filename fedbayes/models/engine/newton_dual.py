@@ -30,7 +30,7 @@ SMALL = 0.1
 LONGEST = 20
 """Steps after which descent takes over: where many rows contradict each other this way may be longer."""
 
-SETTLED, GAIN = 0.1, 0.1
+SETTLED, GAIN = 0.1, 0.5
 """Once posteriors change by less than this share, a step that leaves more of the bound is held up by rounding."""
 
 EXACT = 1e-6
