@@ -94,6 +94,8 @@ class Task:
         The experiment's checked settings.
     cost
         Rough seconds on one core, for the progress bar and for balancing shards.
+    threads
+        How many threads may share the task where tasks are fewer than processes; no result depends on it.
     """
 
     experiment: str
@@ -103,6 +105,7 @@ class Task:
     parameters: Any
     cost: float
     label: str = ""
+    threads: int = 1
 
 
 def balanced_shard(tasks: Sequence[Task], index: int, count: int) -> list[Task]:

@@ -230,6 +230,8 @@ def execute(
 ) -> Iterator[tuple[Task, dict[str, list[dict]]]]:
     """Compute tasks on the chosen executor; whatever goes wrong becomes rows with status ``failed``."""
     needed = {name: datasets[name] for name in dict.fromkeys(task.dataset for task in tasks)}
+    if options.execution.name != "dask" and 0 < len(tasks) < options.jobs:
+        tasks = [replace(task, threads=options.jobs // len(tasks)) for task in tasks]
     if options.execution.name == "dask":
         from fedbayes.dask_executor import distributed
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from hydra import compose, initialize_config_dir
 
-from fedbayes import run
+from fedbayes import run, runner
 from fedbayes.config import conf_directory
 
 GRID = [
@@ -24,12 +24,12 @@ def start(*arguments):
     assert run.run(composed, arguments) == 0
 
 
-def content(folder):
+def content(folder, count=ROWS):
     """Lines of runs.csv, sorted, without the two columns that are times."""
     with (folder / "runs.csv").open(newline="") as stream:
         header, *rows = csv.reader(stream)
     kept = [i for i, name in enumerate(header) if name not in ("fit_seconds", "predict_seconds")]
-    assert len(kept) == len(header) - 2 and len(rows) == ROWS
+    assert len(kept) == len(header) - 2 and len(rows) == count
     assert {row[header.index("status")] for row in rows} == {"done"}
     return "\n".join(sorted(",".join(row[i] for i in kept) for row in rows)).encode()
 
@@ -44,6 +44,19 @@ def expected(tmp_path_factory):
 def test_two_worker_processes(expected, tmp_path):
     start("jobs=2", f"output_dir={tmp_path}")
     assert content(tmp_path) == expected
+
+
+def test_threads_share_the_structures_of_a_single_task(tmp_path, monkeypatch):
+    def compute(task, dataset):
+        threads.append(task.threads)
+        return real(task, dataset)
+
+    real, threads = runner.compute, []
+    monkeypatch.setattr(runner, "compute", compute)
+    for jobs in (1, 3):  # 36 structures: more than are added up together
+        start("n=2", "clients=3", "fold=0", f"jobs={jobs}", f"output_dir={tmp_path / str(jobs)}")
+    assert threads == [1, 3]
+    assert content(tmp_path / "3", 5) == content(tmp_path / "1", 5)
 
 
 def test_two_shards_at_once_in_one_folder(expected, tmp_path):

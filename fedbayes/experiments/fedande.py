@@ -175,7 +175,7 @@ def run(task: Task, dataset: Any) -> dict[str, list[dict[str, Any]]]:
     """
     from fedbayes.experiments.fedande_fold import run_fold
 
-    return run_fold(task.cells, int(task.parts[0]), dataset, task.parameters)
+    return run_fold(task.cells, int(task.parts[0]), dataset, task.parameters, task.threads)
 
 
 def describe(cell: Cell, part: str, dataset: Any | None) -> dict[str, Any]:

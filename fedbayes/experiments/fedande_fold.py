@@ -46,7 +46,11 @@ def deal(y: np.ndarray, name: str, clients: int, rng: np.random.Generator) -> li
 
 
 def run_fold(
-    cells: Sequence[Cell], fold: int, dataset: CategoricalDataset, parameters: fedande.Parameters
+    cells: Sequence[Cell],
+    fold: int,
+    dataset: CategoricalDataset,
+    parameters: fedande.Parameters,
+    threads: int = 1,
 ) -> dict[str, list[dict[str, Any]]]:
     """Compute one fold of cells that differ in learner, regime, epsilon, rounds and local steps alone.
 
@@ -60,6 +64,8 @@ def run_fold(
         The data set, cleaned.
     parameters
         Settings shared by the cells.
+    threads
+        Threads that share the structures of a model.
 
     Returns
     -------
@@ -80,7 +86,7 @@ def run_fold(
     if first.learner == "logistic":
         models = {cell: (*logistic_outcome(cell, clients, dataset, X_test), ()) for cell in cells}
     else:
-        models = _bayesian_models(cells, fold, clients, dataset, X_test, parameters)
+        models = _bayesian_models(cells, fold, clients, dataset, X_test, parameters, threads)
 
     rows, rounds = [], []
     for cell, (posteriors, columns, stages) in models.items():
@@ -102,6 +108,7 @@ def _bayesian_models(
     dataset: CategoricalDataset,
     X_test: np.ndarray,
     parameters: fedande.Parameters,
+    threads: int,
 ) -> dict[Cell, tuple[np.ndarray, dict[str, Any], list]]:
     """Posteriors (models, rows, classes), columns and rounds of each cell; see :func:`_rounds`."""
     cardinalities, n_classes = dataset.cardinalities, len(dataset.class_names)
@@ -119,6 +126,7 @@ def _bayesian_models(
             smoothing=parameters.smoothing,
             variants=[variants[cell] for cell in members],
             structures=chosen.structures,
+            threads=threads,
         )
 
     outcomes: dict[Cell, tuple[Outcome, Chosen]] = {}
