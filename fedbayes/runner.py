@@ -232,6 +232,7 @@ def execute(
     needed = {name: datasets[name] for name in dict.fromkeys(task.dataset for task in tasks)}
     if options.execution.name != "dask" and 0 < len(tasks) < options.jobs:
         tasks = [replace(task, threads=options.jobs // len(tasks)) for task in tasks]
+    tasks = compiled_apart(tasks, needed, options.jobs)
     if options.execution.name == "dask":
         from fedbayes.dask_executor import distributed
 
@@ -244,6 +245,21 @@ def execute(
         if isinstance(outcome, executors.WorkerLost):
             outcome = failed_rows(task, needed[task.dataset], outcome.message)
         yield task, outcome
+
+
+def compiled_apart(tasks: Sequence[Task], datasets: Mapping[str, Any], workers: int) -> list[Task]:
+    """Tasks in their order, but for the first ones: as far as possible each has another number of classes.
+
+    The engine is compiled for each number of classes. So workers that start together compile different code,
+    and later find in the cache what the others have compiled, instead of compiling the same at once.
+    """
+    first: dict[int, int] = {}
+    for position, task in enumerate(tasks):
+        first.setdefault(len(datasets[task.dataset].class_names), position)
+        if len(first) == workers:
+            break
+    leading = list(first.values())
+    return [tasks[i] for i in leading] + [task for i, task in enumerate(tasks) if i not in leading]
 
 
 def compute(task: Task, dataset: Any) -> dict[str, list[dict]]:

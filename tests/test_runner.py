@@ -70,7 +70,7 @@ def run(tmp_path, monkeypatch):
         store = ResultStore(tmp_path, module.TABLES)
         store.merge()
         remaining = grid.remaining(store.statuses(), rerun)
-        datasets = {} if errors else {"data": np.zeros(3)}
+        datasets = {} if errors else {"data": types.SimpleNamespace(class_names="ab")}
         with Interruption() as interruption:
             summary = runner.run_grid(grid, options, store, remaining, datasets, errors or {}, interruption)
         store.merge(close=True)
@@ -172,3 +172,20 @@ def test_a_fault_in_loading_one_data_set_costs_no_other(monkeypatch):
     loaded, errors = runner.load_datasets(grid, ["one", "two"], RunOptions("toy", None, None, jobs=1))
     assert loaded == {"one": "sound"}
     assert str(errors["two"]) == "two: ZeroDivisionError: a fault of ours"
+
+
+def test_workers_that_start_together_compile_for_different_numbers_of_classes():
+    datasets = {name: types.SimpleNamespace(class_names=classes) for name, classes in
+                (("two", "ab"), ("also two", "cd"), ("three", "abc"), ("four", "abcd"))}  # fmt: skip
+    tasks = [
+        Task("toy", name, (), (part,), None, 1.0, f"{name}/{part}") for name in datasets for part in "01"
+    ]
+
+    def order(workers):
+        return [task.label for task in runner.compiled_apart(tasks, datasets, workers)]
+
+    plain = [task.label for task in tasks]
+    assert order(1) == plain
+    assert order(2) == ["two/0", "three/0", *(label for label in plain if label not in ("two/0", "three/0"))]
+    assert order(8)[:3] == ["two/0", "three/0", "four/0"] and sorted(order(8)) == sorted(plain)
+    assert runner.compiled_apart([], {}, 2) == []
