@@ -67,6 +67,8 @@ class Chooser:
         self._cell, self._fold, self._clients = cell, fold, clients
         self._cardinalities, self._n_classes = cardinalities, n_classes
         self.limit, self.way = setting(cell, "max_structures"), setting(cell, "structure_choice")
+        if self.limit is not None and self.limit >= math.comb(len(cardinalities), cell.n):
+            self.limit, self.way = None, "all"  # nothing to choose, so nothing to send for it
         self._known: dict[float, Chosen] = {}
 
     def alone(self, cell: Cell) -> bool:

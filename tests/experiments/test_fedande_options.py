@@ -11,7 +11,7 @@ from fedbayes.data.dataset import CategoricalDataset
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments import fedande
 from fedbayes.experiments.fedande_fold import run_fold
-from fedbayes.experiments.fedande_structures import Chooser
+from fedbayes.experiments.fedande_structures import Chooser, Chosen
 from fedbayes.federated import privacy
 from fedbayes.federated.counts import generative_parameters, generative_posteriors
 from fedbayes.models.engine.ensemble import Variant, discriminative_parameters, evaluate_structures
@@ -244,3 +244,12 @@ def test_memory_of_few_structures_does_not_grow_with_the_number_of_all():
 
     assert peak_bytes(3, [4] * 300, 2, rows=20000, clients=5) > 2 * 2**30
     assert peak_bytes(3, [4] * 300, 2, rows=20000, clients=5, structures=200) < 2**30
+
+
+@pytest.mark.parametrize("limit", [10, 11, 10**9])  # 5 attributes have 10 pairs
+@pytest.mark.parametrize("way", ["random", "information"])
+def test_where_every_set_is_within_the_limit_nothing_is_chosen_or_sent(limit, way):
+    cells, _ = grid(n=2, max_structures=limit, structure_choice=way)
+    chooser = Chooser(cells[0], 0, [], (2,) * 5, 2)
+    assert chooser.common(epsilon=1.0) == Chosen()
+    assert not any(chooser.alone(cell) for cell in cells)
