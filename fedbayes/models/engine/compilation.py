@@ -2,14 +2,19 @@
 
 import functools
 import hashlib
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from llvmlite import binding
 from numba import njit
+from numba.core import cgutils
 from numba.core.ccallback import CFunc
+from numba.core.errors import TypingError
 from numba.core.typing import Signature
+from numba.extending import intrinsic
 
 
 def compiled(function: Callable | None = None, **options) -> Callable:
@@ -27,6 +32,7 @@ def compiled(function: Callable | None = None, **options) -> Callable:
         _warn_once()
         return njit(function, **options)
     _stamp(dispatcher, function)
+    _load_callees_first(dispatcher)
     return dispatcher
 
 
@@ -49,6 +55,82 @@ def compiled_address(function: Callable, signature: Signature) -> int:
 
 
 _kept: list[CFunc] = []  # code lives as long as its object
+
+
+inner = functools.partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""As :func:`compiled`, for functions that compiled ones alone call: no code is made to call them from Python."""
+
+
+def apart(*arguments) -> Callable:
+    """Compile as :func:`compiled`, for arguments of these types alone, in code of its own.
+
+    Other callees become part of every compiled function that calls them, directly or not, and are compiled as often.
+    A function apart is compiled once, and compiled callers, which know it by its own name, reach it by a symbol; from
+    Python it cannot be called.
+    """
+
+    def decorate(function):
+        dispatcher = inner(function)
+        symbol = f"{function.__module__}.{function.__qualname__}"
+
+        @functools.cache
+        def load():
+            dispatcher.compile(arguments)
+            code = dispatcher.overloads[arguments]
+            address = code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+            binding.add_symbol(symbol, address)
+            return code.signature.return_type
+
+        def call(context, *given):
+            fits = len(given) == len(arguments)
+            if not fits or None in map(context.can_convert, given, arguments):
+                raise TypingError(f"{symbol}: compiled for {arguments}, called with {given}")
+            returned = load()
+
+            def generate(context, builder, signature, values):
+                kind = context.call_conv.get_function_type(returned, arguments)
+                code = cgutils.get_or_insert_function(builder.module, kind, symbol)
+                status, value = context.call_conv.call_function(builder, code, returned, arguments, values)
+                with cgutils.if_unlikely(builder, status.is_error):
+                    context.call_conv.return_status_propagate(builder, status)
+                return value
+
+            return returned(*arguments), generate
+
+        functools.update_wrapper(call, function)
+        own = inspect.signature(function)
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
+        call.__signature__ = own.replace(parameters=[context, *own.parameters.values()])
+        handle = intrinsic(call)
+        handle.load_apart = load
+        return handle
+
+    return decorate
+
+
+def _load_callees_first(dispatcher) -> None:
+    """See that code from the cache finds the functions apart that it calls, as code just compiled does."""
+    load_overload = dispatcher._cache.load_overload
+
+    def load(signature, target):
+        for load_callee in _callees_apart(dispatcher.py_func, set()):
+            load_callee()
+        return load_overload(signature, target)
+
+    dispatcher._cache.load_overload = load
+
+
+def _callees_apart(function: Callable, seen: set) -> list[Callable]:
+    """What loads the functions apart that a function calls, by itself or in what has become part of it."""
+    loads = []
+    for name in function.__code__.co_names:
+        callee = function.__globals__.get(name)
+        if hasattr(callee, "load_apart"):
+            loads.append(callee.load_apart)
+        elif hasattr(callee, "py_func") and callee not in seen:
+            seen.add(callee)
+            loads += _callees_apart(callee.py_func, seen)
+    return loads
 
 
 @functools.cache

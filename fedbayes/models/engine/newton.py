@@ -7,16 +7,18 @@ unique: of all weights that explain the client's rows best, those nearest to the
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, compiled, inner
 from fedbayes.models.engine.newton_cells import to_margins
+from fedbayes.models.engine.newton_client import CLIENT, Client
 from fedbayes.models.engine.newton_dual import approach, approach_by_rows
-from fedbayes.models.engine.newton_groups import make_groups
+from fedbayes.models.engine.newton_groups import GROUPS, ROOM, make_groups
 from fedbayes.models.engine.newton_kernel import kernels_pay
 from fedbayes.models.engine.newton_line import line_minimum, posteriors
-from fedbayes.models.engine.newton_rowspace import make_pair_space
-from fedbayes.models.engine.newton_state import advance_weights, fill_margins, make_state
+from fedbayes.models.engine.newton_rowspace import SPACE, make_pair_space
+from fedbayes.models.engine.newton_state import STATE, advance_weights, fill_margins, make_state
 from fedbayes.models.engine.newton_system import (
-    Client,
+    WORK,
     cell_direction,
     fill_scores,
     make_work,
@@ -162,7 +164,7 @@ def newton_weights(client, classes, rho, tolerance, max_iterations, fresh, share
     return iterations, loss
 
 
-@compiled
+@apart(CLIENT, GROUPS, ROOM, SPACE, NUMBER, NUMBER, COUNT, COUNT, MATRIX, MATRIX, STATE, WORK, NUMBERS)
 def _descend(
     client, groups, room, space, rho, tolerance, iterations, max_iterations, shared, w, state, work, store
 ):
@@ -211,7 +213,7 @@ def _descend(
     return iterations, loss
 
 
-@compiled
+@inner
 def _penalty_along(shared, shared_move, w, direction, rho):
     """Slope and curvature of the penalty along the direction."""
     linear, quadratic = 0.0, 0.0
@@ -226,7 +228,7 @@ def _penalty_along(shared, shared_move, w, direction, rho):
     return linear, quadratic
 
 
-@compiled
+@inner
 def _next_damping(factor, step, gradient):
     """Damp after a short step only, in proportion to the gradient, so that it vanishes with it.
 

@@ -4,7 +4,10 @@ Inside a cell the weights are ordered class by class, ``y * q + j``. The class p
 through one bias per class, so each cell adds ``classes`` coupling columns.
 """
 
-from fedbayes.models.engine.compilation import compiled
+from numba import types
+
+from fedbayes.models.engine.array_types import CODES, COUNT, CUBE, LABELS, MATRIX
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_tiles import subtract_product, subtract_square
 
 CHUNK = 24
@@ -14,7 +17,7 @@ NEGLIGIBLE = 1e-14
 """Posteriors below this add nothing to a Hessian that is kept definite by 1e-8."""
 
 
-@compiled
+@inner
 def by_class(theta, table):
     """Copy one cell's (values, lanes) table to (classes, values)."""
     for c in range(table.shape[0]):
@@ -22,7 +25,7 @@ def by_class(theta, table):
             table[c, v] = theta[v, c]
 
 
-@compiled
+@inner
 def add_scores(codes, lo, hi, table, weights, offsets, bias, scratch, scores):
     """scores[c, i] = bias[c] + sum over j of weights[c * q + j] * table[c, code of row i and attribute j]."""
     classes, values = table.shape
@@ -42,7 +45,7 @@ def add_scores(codes, lo, hi, table, weights, offsets, bias, scratch, scores):
             scores[c, i] = s0 + s1
 
 
-@compiled
+@inner
 def to_margins(scores, y, own):
     """Subtract each row's own score from all of its scores; ``own`` (rows,) is scratch."""
     classes, rows = scores.shape
@@ -53,7 +56,7 @@ def to_margins(scores, y, own):
             scores[c, i] -= own[i]
 
 
-@compiled
+@inner
 def cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient, bias_gradient):
     """Add the gradient of the loss in the cell's weights; set that in its biases."""
     classes, values = table.shape
@@ -76,7 +79,7 @@ def cell_gradient(codes, lo, hi, residual, table, offsets, scratch, gradient, bi
             gradient[c * q + j] += g
 
 
-@compiled
+@apart(CODES, COUNT, COUNT, LABELS, MATRIX, MATRIX, MATRIX, types.UniTuple(MATRIX, 3), MATRIX, CUBE)
 def add_row_products(codes, lo, hi, y, probability, residual, table, rows, block, own):
     """Hessian of the loss in a cell, in the order ``c * (q + 1) + j`` with the bias as last feature of a class.
 
@@ -124,13 +127,13 @@ def add_row_products(codes, lo, hi, y, probability, residual, table, rows, block
         subtract_square(block, weighted, count, low * span, high * span)
 
 
-@compiled(inline="always")
+@inner(inline="always")
 def _rest(c, i, y, probability, residual):
     """1 - p, from the other classes where p is nearly 1."""
     return -residual[c, i] if y[i] == c else 1.0 - probability[c, i]
 
 
-@compiled
+@apart(MATRIX, CUBE, COUNT, COUNT, MATRIX)
 def arrange(block, own, classes, q, matrix):
     """Move the sums to elimination order: weights, then biases; the gradient follows as right-hand side."""
     span = q + 1

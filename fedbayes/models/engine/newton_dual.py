@@ -12,13 +12,17 @@ residual is ``a + (diag(a) - a a') (margins - dual)``; where dual equals the mar
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, CUBE, FLAG, LABELS, MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_cells import to_margins
+from fedbayes.models.engine.newton_client import CLIENT
+from fedbayes.models.engine.newton_groups import GROUPS, ROOM
 from fedbayes.models.engine.newton_kernel import apply_kernels, make_kernels, margins_of, weights_of
 from fedbayes.models.engine.newton_kernel_system import kernel_step
 from fedbayes.models.engine.newton_line import posteriors
-from fedbayes.models.engine.newton_state import advance_weights, fill_margins
-from fedbayes.models.engine.newton_system import add_gradient, cell_direction, shared_direction
+from fedbayes.models.engine.newton_rowspace import SPACE
+from fedbayes.models.engine.newton_state import STATE, advance_weights, fill_margins
+from fedbayes.models.engine.newton_system import WORK, add_gradient, cell_direction, shared_direction
 from fedbayes.models.engine.vector_arithmetic import log
 
 KEPT = 0.1
@@ -37,7 +41,7 @@ EXACT = 1e-6
 """The share of the tolerance that a bound of the squared Newton decrement has to keep to end the search here."""
 
 
-@compiled
+@apart(CLIENT, GROUPS, ROOM, SPACE, FLAG, NUMBER, NUMBER, COUNT, MATRIX, MATRIX, STATE, WORK, NUMBERS)
 def approach(
     client, groups, room, space, fresh, rho, tolerance, max_iterations, shared, w, state, work, store
 ):
@@ -55,7 +59,7 @@ def approach(
     if fresh:
         start_dual(margins, client.y, rho, dual)
     else:
-        dual[:] = margins
+        copy(margins, dual)
     loss = posteriors(margins, client.y, probability, rest)
     best, best_shared, best_w = loss + _penalty(shared, w, rho), shared.copy(), w.copy()
     before = np.inf
@@ -89,21 +93,21 @@ def approach(
         value = loss + _penalty(shared, w, rho)
         if value < best:
             best = value
-            best_shared[:] = shared
-            best_w[:] = w
+            copy(shared, best_shared)
+            copy(w, best_w)
         bound = _gradient_square(client, groups, residual, rho, shared, w, gradient, work) / rho
         if bound <= EXACT * tolerance * max(loss, 1.0):
             return iteration, True, loss, store
         if largest < SETTLED and bound > GAIN * before:
             break
         before = bound
-    shared[:] = best_shared
-    w[:] = best_w
+    copy(best_shared, shared)
+    copy(best_w, w)
     fill_margins(client, groups, w, shared, work, state)
     return iteration, False, loss, store
 
 
-@compiled
+@apart(CLIENT, FLAG, NUMBER, NUMBER, COUNT, MATRIX, CUBE, COUNT)
 def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weights, classes):
     """:func:`approach` with the residuals of the rows for unknowns; weights in the engine's layout.
 
@@ -126,7 +130,7 @@ def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weig
         margins_of(client, shared, weights, dual)
     loss = posteriors(start, client.y, probability, residual)
     best = loss
-    margins[:] = start
+    copy(start, margins)
     before = np.inf
     for iteration in range(1, min(LONGEST, max_iterations) + 1):
         posteriors(dual, client.y, probability, residual)
@@ -143,7 +147,7 @@ def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weig
         value = loss + 0.5 * rho * penalty
         if value < best:
             best = value
-            best_b[:] = b
+            copy(b, best_b)
         bound = 0.0
         for c in range(classes):
             for i in range(rows):
@@ -162,7 +166,15 @@ def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weig
     return iteration, False, loss
 
 
-@compiled
+@apart(MATRIX, MATRIX)
+def copy(source, target):
+    """Copy a matrix; an assignment of slices would bring the text of an error message with it."""
+    for r in range(source.shape[0]):
+        for t in range(source.shape[1]):
+            target[r, t] = source[r, t]
+
+
+@inner
 def _penalty(shared, w, rho):
     total = 0.0
     for s in range(shared.shape[0]):
@@ -174,7 +186,7 @@ def _penalty(shared, w, rho):
     return 0.5 * rho * total
 
 
-@compiled
+@apart(CLIENT, GROUPS, MATRIX, NUMBER, MATRIX, MATRIX, MATRIX, WORK)
 def _gradient_square(client, groups, residual, rho, shared, w, gradient, work):
     """Squared length of the gradient of the penalised objective."""
     classes, total = residual.shape[0], 0.0
@@ -197,7 +209,7 @@ def _gradient_square(client, groups, residual, rho, shared, w, gradient, work):
     return total
 
 
-@compiled
+@inner
 def start_dual(margins, y, rho, dual):
     """Start from the posteriors of the margins, but not above rho.
 
@@ -210,7 +222,7 @@ def start_dual(margins, y, rho, dual):
             dual[c, i] = 0.0 if y[i] == c else min(margins[c, i], most)
 
 
-@compiled
+@apart(MATRIX, MATRIX, LABELS, MATRIX, MATRIX, MATRIX)
 def dual_residual(margins, dual, y, probability, residual, total):
     """Fill ``total`` with the residual of a step; ``probability`` and ``residual`` are those of ``dual``."""
     classes, rows = margins.shape
@@ -226,7 +238,7 @@ def dual_residual(margins, dual, y, probability, residual, total):
         total[y[i], i] = -others
 
 
-@compiled
+@apart(MATRIX, MATRIX, LABELS, NUMBER, MATRIX)
 def move_dual(margins, dual, y, rho, probability):
     """Move the posteriors along with the margins that a step has led to.
 

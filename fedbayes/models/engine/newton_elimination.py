@@ -10,11 +10,12 @@ from math import sqrt
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_tiles import ROWS, factor_rows, finish_rows, padded, subtract_pivots
 
 
-@compiled
+@apart(MATRIX, COUNT, COUNT, NUMBER)
 def eliminate(matrix, size, width, floor):
     """Eliminate the first ``size`` unknowns of the upper triangle of a symmetric matrix.
 
@@ -51,7 +52,7 @@ def eliminate(matrix, size, width, floor):
                     matrix[i, t] -= factor * matrix[k, t]
 
 
-@compiled
+@inner
 def pack(matrix, size, width, store, at):
     """Copy the first ``size`` rows from the diagonal on, one after the other, to ``store[at:]``."""
     for k in range(size):
@@ -61,13 +62,13 @@ def pack(matrix, size, width, store, at):
     return at
 
 
-@compiled
+@inner
 def packed_length(size, width):
     """Numbers that :func:`pack` writes."""
     return size * width - size * (size - 1) // 2
 
 
-@compiled
+@inner
 def _dot(store, at, vector, length):
     """Sum of store[at + t] * vector[t], in four chains."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -84,7 +85,7 @@ def _dot(store, at, vector, length):
     return (s0 + s1) + (s2 + s3)
 
 
-@compiled
+@apart(NUMBERS, COUNT, COUNT, COUNT, NUMBERS, NUMBERS)
 def back_substitute(store, at, size, width, coefficients, solution):
     """Solve U x = inv(U') [c, g] coefficients for a packed factor; x goes to ``solution[:size]``.
 
@@ -98,7 +99,7 @@ def back_substitute(store, at, size, width, coefficients, solution):
         solution[k] = rest / store[at]
 
 
-@compiled
+@inner
 def solve_packed(store, at, size, width, vector):
     """Solve U'U x = vector for a packed factor, in place of ``vector[:size]``."""
     start = at

@@ -7,8 +7,19 @@ are summed per entry, and the Hessian is made from pairs of entries (:mod:`newto
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import (
+    CODES,
+    COUNT,
+    COUNT_MATRIX,
+    COUNTS,
+    CUBE,
+    FLAGS,
+    MATRIX,
+    NUMBERS,
+)
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_tiles import padded
 
 MAXIMUM_CLASSES = 3
@@ -36,6 +47,9 @@ class Groups(NamedTuple):
     rows: np.ndarray
 
 
+GROUPS = types.NamedTuple((FLAGS, COUNTS, COUNTS, COUNT_MATRIX, COUNT_MATRIX, CODES, CODES), Groups)
+
+
 class Room(NamedTuple):
     """Arrays that the joint products of any of a client's cells fit in."""
 
@@ -48,7 +62,10 @@ class Room(NamedTuple):
     spread: np.ndarray
 
 
-@compiled
+ROOM = types.NamedTuple((MATRIX, COUNTS, NUMBERS, MATRIX, MATRIX, MATRIX, CUBE), Room)
+
+
+@apart(COUNTS, CODES, COUNTS, COUNT, COUNT)
 def make_groups(starts, codes, offsets, values, classes):
     """Group the attributes of every cell, and decide by cost which cells are better off with it.
 
@@ -114,7 +131,7 @@ def make_groups(starts, codes, offsets, values, classes):
     return groups, room
 
 
-@compiled
+@inner
 def _most_pairs(cost, m):
     """Largest number of pairs, not above that of weights, for which row space costs less."""
     pairs = 0
@@ -123,7 +140,7 @@ def _most_pairs(cost, m):
     return pairs
 
 
-@compiled
+@apart(CODES, COUNT, COUNT, COUNTS, COUNT, COUNT, COUNTS, COUNTS, types.int32[::1], CODES)
 def _group_attributes(codes, lo, hi, offsets, values, limit, group_start, entry_start, example, groups):
     """Put neighbouring attributes into groups of at most ``limit`` joint values, as far as rows occupy them.
 
@@ -171,7 +188,8 @@ def _group_attributes(codes, lo, hi, offsets, values, limit, group_start, entry_
                 joined[i] = number[at]
             if j > first and found > limit:
                 break
-            current[:] = joined
+            for i in range(rows):
+                current[i] = joined[i]
             size = found
             j += 1
         for i in range(rows - 1, -1, -1):
@@ -184,7 +202,7 @@ def _group_attributes(codes, lo, hi, offsets, values, limit, group_start, entry_
     return count
 
 
-@compiled
+@inner
 def add_joint_scores(codes, lo, hi, table, weights, bias, groups, k, scratch, scores):
     """scores[c, i] = bias[c] + sum over attributes of weight * table, by one look-up per group."""
     classes, q = table.shape[0], codes.shape[1]
@@ -206,7 +224,7 @@ def add_joint_scores(codes, lo, hi, table, weights, bias, groups, k, scratch, sc
             scores[c, i] = s0 + s1
 
 
-@compiled
+@inner
 def joint_gradient(codes, lo, hi, residual, table, groups, k, scratch, gradient, bias_gradient):
     """Add the gradient of the loss in the cell's weights; set that in its biases."""
     classes, q = table.shape[0], codes.shape[1]

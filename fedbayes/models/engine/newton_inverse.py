@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, MATRIX, NUMBER
+from fedbayes.models.engine.compilation import apart
 from fedbayes.models.engine.newton_tiles import (
     COLUMNS,
     ROWS,
@@ -13,7 +14,7 @@ from fedbayes.models.engine.newton_tiles import (
 )
 
 
-@compiled
+@apart(MATRIX, COUNT, NUMBER, MATRIX, MATRIX)
 def invert(matrix, size, floor, product, inverse):
     """Fill ``inverse[:size, :size]`` with the inverse of the upper triangle of ``matrix[:, :wide]``.
 

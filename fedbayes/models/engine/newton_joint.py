@@ -7,7 +7,9 @@ follows from p(1 - p) = sum of p p' over the others.
 """
 
 from fedbayes.models.engine import vector_arithmetic as va
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import CODES, COUNT, MATRIX
+from fedbayes.models.engine.compilation import apart, inner
+from fedbayes.models.engine.newton_groups import GROUPS, ROOM
 from fedbayes.models.engine.newton_tiles import subtract_product
 
 _FOUR = va.lane_tuple(4)
@@ -16,7 +18,7 @@ NEGLIGIBLE = 1e-18
 """Rows whose products of posteriors are all below this add nothing to a Hessian kept definite by 1e-8."""
 
 
-@compiled
+@inner
 def _pair_products(lo, hi, probability, product, active):
     """Products of the posteriors of two classes, for rows where they matter; returns the number of rows.
 
@@ -39,7 +41,7 @@ def _pair_products(lo, hi, probability, product, active):
     return count
 
 
-@compiled
+@inner
 def _tabulate_two(group, count, first, groups, active, rows, product, plane):
     """Sum the products per pair of entries of a group and of any later group (or itself): one class pair."""
     width = plane.shape[1]
@@ -52,7 +54,7 @@ def _tabulate_two(group, count, first, groups, active, rows, product, plane):
             sums[at + groups[i, g]] += p
 
 
-@compiled
+@inner
 def _tabulate_three(group, count, first, width, groups, active, rows, product, tables):
     """Sum the products per pair of entries: three class pairs side by side in four lanes."""
     target = va.pointer(tables)
@@ -65,7 +67,7 @@ def _tabulate_three(group, count, first, width, groups, active, rows, product, t
             va.add(_FOUR, va.advance(target, 4 * (at + groups[i, g])), p)
 
 
-@compiled
+@apart(CODES, COUNT, COUNT, MATRIX, MATRIX, GROUPS, COUNT, ROOM, MATRIX)
 def joint_products(codes, lo, hi, probability, table, groups, k, room, matrix):
     """Hessian of the loss in elimination order, with the biases' columns; upper triangle."""
     classes, q = table.shape[0], codes.shape[1]
@@ -150,7 +152,7 @@ def joint_products(codes, lo, hi, probability, table, groups, k, room, matrix):
                     p += 1
 
 
-@compiled
+@inner
 def _bias_products(classes, m, rows, product, matrix):
     """Hessian in the biases alone."""
     for i in range(classes):
@@ -168,7 +170,7 @@ def _bias_products(classes, m, rows, product, matrix):
             p += 1
 
 
-@compiled
+@inner
 def _own_sums(classes, q, count, group_start, entry_start, spread, matrix):
     """For each class: its sums with all other classes together, and its weights' coupling to its own bias."""
     m, pairs = classes * q, classes * (classes - 1) // 2

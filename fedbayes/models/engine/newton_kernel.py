@@ -8,8 +8,11 @@ is minus that of the other, and the sum of both classes' products is enough.
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, COUNTS, CUBE, MATRIX, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
+from fedbayes.models.engine.newton_client import CLIENT
 from fedbayes.models.engine.newton_tiles import padded, subtract_square
 
 
@@ -20,7 +23,10 @@ class Kernels(NamedTuple):
     products: np.ndarray
 
 
-@compiled
+KERNELS = types.NamedTuple((COUNTS, NUMBERS), Kernels)
+
+
+@inner
 def kernels_pay(starts, q, classes):
     """Whether working with rows costs less than working with weights; in multiply-adds."""
     m = classes * q
@@ -37,7 +43,7 @@ def kernels_pay(starts, q, classes):
     return by_rows <= by_weights
 
 
-@compiled
+@apart(CLIENT, COUNT)
 def make_kernels(client, classes):
     """Multiply the features of each cell's rows."""
     cells, q = client.parent.shape[0], client.codes.shape[1]
@@ -70,7 +76,7 @@ def make_kernels(client, classes):
     return Kernels(at, products)
 
 
-@compiled
+@inner
 def add_product(matrix, size, x, out):
     """Add matrix[:size, :size] x to ``out``, for a symmetric matrix."""
     for i in range(size):
@@ -79,7 +85,7 @@ def add_product(matrix, size, x, out):
             out[t] += matrix[i, t] * factor
 
 
-@compiled
+@apart(CLIENT, KERNELS, MATRIX, MATRIX)
 def apply_kernels(client, kernels, x, out):
     """Fill ``out`` with X X' x, x (classes, rows), the shared weights' features included.
 
@@ -110,7 +116,7 @@ def apply_kernels(client, kernels, x, out):
                 add_product(own[c], hi - lo, x[c, lo:hi], out[c, lo:hi])
 
 
-@compiled
+@apart(CLIENT, COUNT, MATRIX, MATRIX, CUBE)
 def weights_of(client, classes, b, shared, weights):
     """Fill the weights, shared (2, V) and own (K, q, V), that b stands for: w = 1 - X' b."""
     q = client.codes.shape[1]
@@ -127,7 +133,7 @@ def weights_of(client, classes, b, shared, weights):
                     weights[k, j, c] -= client.theta[k, code, c] * b[c, i]
 
 
-@compiled
+@apart(CLIENT, MATRIX, CUBE, MATRIX)
 def margins_of(client, shared, weights, margins):
     """Margins of all rows for any weights in the engine's layout."""
     classes, q = margins.shape[0], client.codes.shape[1]

@@ -7,10 +7,12 @@ for t, whose matrix is the sum of the inverses. The shared weights act through o
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
+from fedbayes.models.engine.newton_client import CLIENT
 from fedbayes.models.engine.newton_elimination import back_substitute, eliminate, pack, packed_length
 from fedbayes.models.engine.newton_inverse import invert
-from fedbayes.models.engine.newton_kernel import add_product
+from fedbayes.models.engine.newton_kernel import KERNELS, add_product
 from fedbayes.models.engine.newton_tiles import padded
 
 PIVOT_FLOOR = 1e-15
@@ -20,7 +22,7 @@ LARGEST = 1e30
 """What stands for rho / a where a is nearly zero."""
 
 
-@compiled
+@apart(CLIENT, KERNELS, NUMBER, MATRIX, MATRIX, MATRIX, MATRIX, NUMBERS, MATRIX)
 def kernel_step(client, kernels, rho, margins, dual, probability, rest, inverses, b):
     """Move b (classes, rows), the residuals divided by rho, by a step of weights and posteriors.
 
@@ -126,7 +128,7 @@ def kernel_step(client, kernels, rho, margins, dual, probability, rest, inverses
             b[client.y[lo + i], lo + i] = -others
 
 
-@compiled
+@inner
 def _goal(c, lo, n, y, rho, margins, dual, probability, rest, b, goal):
     """By how much b misses the step's equations: rho b = a of the own class less 1 + a (margin - dual - t).
 
@@ -142,7 +144,7 @@ def _goal(c, lo, n, y, rho, margins, dual, probability, rest, b, goal):
             goal[i - lo] = missed + margins[c, i] - dual[c, i] - tie
 
 
-@compiled
+@inner
 def _with_ridge(products, n, rho, lo, probability, matrix):
     """Upper triangle of K + rho / a, with a unit diagonal in the padding."""
     wide = products.shape[0]
@@ -156,7 +158,7 @@ def _with_ridge(products, n, rho, lo, probability, matrix):
         matrix[i, i] = 1.0
 
 
-@compiled
+@inner
 def _two_classes(products, n, rho, lo, margins, dual, probability, rest, b, matrix):
     """The system for b of class 1, that of class 0 being its negative, with its bias and by how much b misses."""
     for i in range(n):
@@ -170,7 +172,7 @@ def _two_classes(products, n, rho, lo, margins, dual, probability, rest, b, matr
         matrix[i, n + 1] = (rest[1, lo + i] - rho * b[1, lo + i]) / curvature + difference
 
 
-@compiled
+@inner
 def _add_to_border(client, k, classes, n, matrix, border):
     """Map how the sums of b over the cell's rows answer to its biases to the shared weights."""
     prior, parent = client.prior, client.parent[k]

@@ -7,13 +7,14 @@ last digits. Arrays are (classes, rows): loops run along rows and fill whole vec
 
 import numpy as np
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import LABELS, MATRIX
+from fedbayes.models.engine.compilation import apart, compiled, inner
 from fedbayes.models.engine.vector_arithmetic import exp, log
 
 BLOCK = 128
 
 
-@compiled
+@inner
 def _exponentials(margins, direction, step, lo, count, out, top, total):
     """exp(margin - row's largest margin) of a block of rows, and their sums."""
     classes = margins.shape[0]
@@ -32,7 +33,7 @@ def _exponentials(margins, direction, step, lo, count, out, top, total):
             total[i] += e
 
 
-@compiled
+@inner
 def slope(margins, direction, step):
     """Loss at ``margins + step * direction``, and its first and second derivative along the direction."""
     classes, rows = margins.shape
@@ -65,7 +66,7 @@ def slope(margins, direction, step):
     return loss, d1, d2
 
 
-@compiled
+@apart(MATRIX, LABELS, MATRIX, MATRIX)
 def posteriors(margins, y, probability, residual):
     """Fill posteriors and residuals (posterior - 1 for the own class, exact also near 0); return the loss."""
     classes, rows = margins.shape
@@ -103,7 +104,7 @@ def posteriors(margins, y, probability, residual):
     return value
 
 
-@compiled
+@inner
 def _minus_log(others):
     """-log(1 - others) for 0 <= others <= 0.5, exact for tiny others too."""
     rest = 1.0 - others

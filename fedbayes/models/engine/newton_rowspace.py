@@ -14,8 +14,10 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import CODES, COUNT, COUNTS, CUBE, FLAGS, MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_cells import by_class
 from fedbayes.models.engine.newton_elimination import back_substitute, solve_packed
 
@@ -39,7 +41,12 @@ class PairSpace(NamedTuple):
     rest: np.ndarray
 
 
-@compiled
+SPACE = types.NamedTuple(
+    (FLAGS, COUNTS, NUMBERS, COUNTS, COUNTS, MATRIX, MATRIX, NUMBERS, NUMBERS, NUMBERS), PairSpace
+)
+
+
+@apart(COUNTS, CODES, CUBE, COUNT)
 def make_pair_space(starts, codes, theta, classes):
     """Prepare all cells with at most as many rows as weights."""
     cells, values, q = theta.shape[0], theta.shape[1], codes.shape[1]
@@ -75,7 +82,7 @@ def make_pair_space(starts, codes, theta, classes):
     )
 
 
-@compiled
+@inner
 def _feature_products(codes, lo, table, feature, products):
     """products[i, k, c] = sum over attributes of table[c, code of i] * table[c, code of k]."""
     rows, q = products.shape[0], codes.shape[1]
@@ -94,7 +101,7 @@ def _feature_products(codes, lo, table, feature, products):
                 products[k, i, c] = s0 + s1
 
 
-@compiled
+@inner
 def find_pairs(space, lo, hi, probability, threshold, most):
     """List the pairs whose curvature exceeds the threshold; return their number, -1 if more than ``most``."""
     classes = probability.shape[0]
@@ -117,7 +124,7 @@ def find_pairs(space, lo, hi, probability, threshold, most):
     return count
 
 
-@compiled
+@apart(SPACE, COUNT, CODES, COUNT, COUNT, MATRIX, MATRIX, COUNT, NUMBER, NUMBERS, MATRIX)
 def pair_system(space, k, codes, lo, hi, probability, table, pairs, ridge, gradient, matrix):
     """Fill M, with E and G gradient as riders and zeros in the corner, ready for elimination."""
     classes = probability.shape[0]
@@ -162,7 +169,7 @@ def pair_system(space, k, codes, lo, hi, probability, table, pairs, ridge, gradi
             matrix[pairs + c, pairs + d] = 0.0
 
 
-@compiled
+@inner
 def _end_of_row(space, a, pairs):
     b = a + 1
     while b < pairs and space.row[b] == space.row[a]:
@@ -170,7 +177,7 @@ def _end_of_row(space, a, pairs):
     return b
 
 
-@compiled
+@apart(SPACE, CODES, COUNT, MATRIX, MATRIX, COUNT, NUMBER, NUMBERS, NUMBERS, NUMBERS, NUMBERS, COUNT, NUMBERS)
 def pair_direction(
     space, codes, lo, probability, table, pairs, ridge, gradient, bias, coefficients, store, at, direction
 ):
@@ -204,7 +211,7 @@ def pair_direction(
         direction[t] += rest[t] / ridge
 
 
-@compiled
+@apart(SPACE, CODES, COUNT, MATRIX, MATRIX, COUNT, NUMBERS, NUMBERS)
 def _apply_factor(space, codes, lo, probability, table, pairs, x, image):
     """image = G x."""  # noqa: D403
     classes, q = table.shape[0], codes.shape[1]
@@ -225,7 +232,7 @@ def _apply_factor(space, codes, lo, probability, table, pairs, x, image):
         image[a] = space.scale[i, c] * value
 
 
-@compiled
+@apart(SPACE, CODES, COUNT, MATRIX, MATRIX, COUNT, NUMBERS, NUMBER, NUMBERS)
 def _add_transpose(space, codes, lo, probability, table, pairs, image, factor, x):
     """Add factor * G' image to x."""
     classes, q = table.shape[0], codes.shape[1]

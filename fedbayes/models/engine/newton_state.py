@@ -3,10 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, MATRIX, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_cells import to_margins
-from fedbayes.models.engine.newton_system import fill_scores
+from fedbayes.models.engine.newton_client import CLIENT
+from fedbayes.models.engine.newton_groups import GROUPS
+from fedbayes.models.engine.newton_system import WORK, fill_scores
 
 
 class State(NamedTuple):
@@ -22,7 +26,10 @@ class State(NamedTuple):
     own: np.ndarray
 
 
-@compiled
+STATE = types.NamedTuple((MATRIX, MATRIX, MATRIX, MATRIX, MATRIX, MATRIX, MATRIX, NUMBERS), State)
+
+
+@apart(COUNT, COUNT, COUNT, COUNT)
 def make_state(classes, rows, cells, m):
     """Allocate it."""
     return State(
@@ -37,7 +44,7 @@ def make_state(classes, rows, cells, m):
     )
 
 
-@compiled
+@apart(CLIENT, GROUPS, MATRIX, MATRIX, WORK, STATE)
 def fill_margins(client, groups, w, shared, work, state):
     """Margins of all rows, from the weights."""
     for k in range(w.shape[0]):
@@ -45,7 +52,7 @@ def fill_margins(client, groups, w, shared, work, state):
     to_margins(state.margins, client.y, state.own)
 
 
-@compiled
+@inner
 def advance_weights(shared, shared_move, w, direction, step):
     """Move all weights along a direction."""
     for s in range(2):

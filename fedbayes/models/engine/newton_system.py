@@ -8,8 +8,10 @@ leaves a Schur complement of one row per class; one system of twice the number o
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.array_types import COUNT, COUNTS, CUBE, MATRIX, NUMBER, NUMBERS
+from fedbayes.models.engine.compilation import apart, inner
 from fedbayes.models.engine.newton_cells import (
     CHUNK,
     add_row_products,
@@ -18,10 +20,11 @@ from fedbayes.models.engine.newton_cells import (
     by_class,
     cell_gradient,
 )
+from fedbayes.models.engine.newton_client import CLIENT
 from fedbayes.models.engine.newton_elimination import back_substitute, eliminate, pack, packed_length
-from fedbayes.models.engine.newton_groups import add_joint_scores, joint_gradient
+from fedbayes.models.engine.newton_groups import GROUPS, ROOM, add_joint_scores, joint_gradient
 from fedbayes.models.engine.newton_joint import joint_products
-from fedbayes.models.engine.newton_rowspace import find_pairs, pair_direction, pair_system
+from fedbayes.models.engine.newton_rowspace import SPACE, find_pairs, pair_direction, pair_system
 from fedbayes.models.engine.newton_tiles import padded
 
 PIVOT_FLOOR = 1e-15
@@ -29,18 +32,6 @@ PIVOT_FLOOR = 1e-15
 
 CERTAIN = 1e-6
 """Pairs whose curvature is below this share of the ridge are left out of row space."""
-
-
-class Client(NamedTuple):
-    """One client's rows and tables, as in :mod:`fedbayes.models.engine.layout`."""
-
-    starts: np.ndarray
-    codes: np.ndarray
-    y: np.ndarray
-    prior: np.ndarray
-    parent: np.ndarray
-    theta: np.ndarray
-    offsets: np.ndarray
 
 
 class Work(NamedTuple):
@@ -66,7 +57,29 @@ class Work(NamedTuple):
     at: np.ndarray
 
 
-@compiled
+WORK = types.NamedTuple(
+    (
+        MATRIX,
+        NUMBERS,
+        NUMBERS,
+        NUMBERS,
+        NUMBERS,
+        MATRIX,
+        MATRIX,
+        CUBE,
+        MATRIX,
+        MATRIX,
+        MATRIX,
+        MATRIX,
+        NUMBERS,
+        COUNTS,
+        COUNTS,
+    ),
+    Work,
+)
+
+
+@apart(COUNT, COUNT, COUNT, COUNT, COUNT)
 def make_work(cells, q, values, entries, classes):
     """Allocate the scratch of a client."""
     m, span = classes * q, padded(classes * (q + 1))
@@ -90,7 +103,7 @@ def make_work(cells, q, values, entries, classes):
     )
 
 
-@compiled
+@apart(CLIENT, COUNT, GROUPS, NUMBERS, MATRIX, WORK, MATRIX)
 def fill_scores(client, k, groups, weights, shared, work, scores):
     """Scores of cell k's rows for its weights (m,) and the shared ones (2, classes)."""
     lo, hi = client.starts[k], client.starts[k + 1]
@@ -105,7 +118,7 @@ def fill_scores(client, k, groups, weights, shared, work, scores):
         add_scores(client.codes, lo, hi, work.table, weights, client.offsets, work.bias, work.scratch, scores)
 
 
-@compiled
+@apart(CLIENT, COUNT, GROUPS, MATRIX, WORK, NUMBERS)
 def add_gradient(client, k, groups, residual, work, gradient):
     """Add the loss's gradient in cell k's weights, and set that in its biases; leaves the cell's table in work."""
     lo, hi = client.starts[k], client.starts[k + 1]
@@ -117,7 +130,9 @@ def add_gradient(client, k, groups, residual, work, gradient):
         cell_gradient(client.codes, lo, hi, residual, table, client.offsets, scratch, gradient, bias)
 
 
-@compiled
+@apart(
+    CLIENT, COUNT, GROUPS, ROOM, SPACE, MATRIX, MATRIX, MATRIX, NUMBER, NUMBERS, WORK, NUMBERS, COUNT
+)  # fmt: skip
 def eliminate_cell(
     client, k, groups, room, space, probability, rest, residual, ridge, gradient, work, store, at
 ):
@@ -162,14 +177,15 @@ def eliminate_cell(
     end = at + packed_length(size, width)
     if end > store.shape[0]:
         larger = np.empty(2 * end)
-        larger[:at] = store[:at]
+        for t in range(at):
+            larger[t] = store[t]
         store = larger
     pack(matrix, size, width, store, at)
     _add_to_border(client, k, matrix, size, pairs, ridge, work)
     return store, end
 
 
-@compiled
+@inner
 def _add_to_border(client, k, matrix, size, pairs, ridge, work):
     """Map the cell's complement in its biases to the shared weights."""
     border, prior, parent = work.border, client.prior, client.parent[k]
@@ -189,7 +205,9 @@ def _add_to_border(client, k, matrix, size, pairs, ridge, work):
                 border[classes + c, classes + d] += parent[c] * parent[d] * s
 
 
-@compiled
+@apart(
+    CLIENT, GROUPS, ROOM, SPACE, MATRIX, MATRIX, MATRIX, NUMBER, NUMBER, MATRIX, MATRIX, MATRIX, WORK, NUMBERS
+)
 def shared_direction(
     client, groups, room, space, probability, rest, residual, rho, ridge, shared, w, gradient, work, store
 ):
@@ -221,7 +239,7 @@ def shared_direction(
     return direction.reshape(2, classes), store
 
 
-@compiled
+@apart(CLIENT, COUNT, SPACE, MATRIX, NUMBER, NUMBERS, MATRIX, WORK, NUMBERS, NUMBERS)
 def cell_direction(client, k, space, probability, ridge, gradient, shared, work, store, direction):
     """Direction of cell k's weights, given that of the shared ones."""
     classes, m = work.table.shape[0], direction.shape[0]

@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from fedbayes.models.engine.compilation import compiled
+from fedbayes.models.engine.compilation import inner
 from fedbayes.models.engine.vector_arithmetic import advance, pointer
 
 ROWS, COLUMNS = 4, 8
@@ -80,13 +80,13 @@ def _subtract_tile(context, target, target_stride, left, left_stride, right, rig
     return types.void(*pointers * 3, types.int64), generate
 
 
-@compiled
+@inner
 def padded(width):
     """Width rounded up to whole tiles."""
     return (width + COLUMNS - 1) // COLUMNS * COLUMNS
 
 
-@compiled
+@inner
 def subtract_product(target, left, right, count, rows, begin, end):
     """Subtract ``left[:count].T @ right[:count]`` from ``target[:rows, begin:end]``, in whole tiles.
 
@@ -118,7 +118,7 @@ def subtract_product(target, left, right, count, rows, begin, end):
             )
 
 
-@compiled
+@inner
 def subtract_square(target, factor, count, begin, end):
     """Subtract ``factor[:count].T @ factor[:count]`` from the upper triangle of ``target[begin:end, begin:end]``.
 
@@ -141,7 +141,7 @@ def subtract_square(target, factor, count, begin, end):
             )
 
 
-@compiled
+@inner
 def subtract_pivots(matrix, row, count, width):
     """Subtract from rows ``row..row+3`` of a matrix what its first ``count`` rows contribute (U'U)."""
     if count == 0:
@@ -159,7 +159,7 @@ def subtract_pivots(matrix, row, count, width):
         )
 
 
-@compiled
+@inner
 def subtract_part(target, row, column, factor, begin, left, right, end):
     """Subtract one tile of ``factor[begin:end, left:].T @ factor[begin:end, right:]`` at ``target[row, column]``."""
     if begin == end:
@@ -177,7 +177,7 @@ def subtract_part(target, row, column, factor, begin, left, right, end):
     )
 
 
-@compiled
+@inner
 def finish_rows(matrix, row, begin, end, own):
     """Divide columns of rows ``row..row+3`` by the rows' own factor: inv(L) of the block at the diagonal.
 
@@ -196,7 +196,7 @@ def finish_rows(matrix, row, begin, end, own):
         matrix[row + 3, t] = d
 
 
-@compiled
+@inner
 def factor_rows(matrix, row, least, own):
     """Factor the 4 by 4 block at the diagonal for :func:`finish_rows`; pivots are at least ``least``."""
     for k in range(ROWS):
