@@ -80,9 +80,9 @@ def baseline_report(study: Study, folder: Path) -> list[Path]:
         NAME,
         caption="Accuracy of logistic regression (LR) beside the Bayesian models.",
         notes=[
-            "LR: multinomial, on one-hot data, L2 penalty with C = 1, L-BFGS. Federated: in each of T rounds every "
-            "client runs L iterations from the global coefficients, the server averages them. A centralised model "
-            "has C = 1. Mean ± standard deviation over folds x seeds.",
+            "LR: multinomial, on one-hot data, L2 penalty of inverse strength 1, L-BFGS. Federated: in each of T rounds "
+            "every client runs L iterations from the global coefficients, the server averages them. A centralised model "
+            "has C = 1 (one client). Mean ± standard deviation over folds x seeds.",
             study.caption(),
             note,
         ],
