@@ -114,7 +114,9 @@ def _bayesian_models(
     cardinalities, n_classes = dataset.cardinalities, len(dataset.class_names)
     variants = {cell: _variant(cell, parameters) for cell in cells}
     chooser = Chooser(cells[0], fold, clients, cardinalities, n_classes)
-    _compile(n_classes, tuple(dict.fromkeys(variants.values())), chooser.way == "information")
+    # clients of few rows per cell are trained by code of their own
+    sparse = min(len(y) for _, y in clients) < 1.2 * len(cardinalities) * max(cardinalities) ** cells[0].n
+    _compile(n_classes, tuple(dict.fromkeys(variants.values())), chooser.way == "information", sparse)
 
     def evaluate(members: Sequence[Cell], clients: Sequence, chosen: Chosen) -> list[Outcome]:
         return evaluate_structures(
@@ -226,14 +228,15 @@ def _rounds(
 
 
 @lru_cache(maxsize=64)
-def _compile(n_classes: int, variants: tuple[Variant | None, ...], information: bool) -> None:
+def _compile(n_classes: int, variants: tuple[Variant | None, ...], information: bool, sparse: bool) -> None:
     """Compile what a fold needs on a few made-up rows, so that its seconds are those of the computation."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)), np.arange(40) % n_classes
     shape = {"cardinalities": (2, 2, 2), "n_classes": n_classes, "n": 1}
     streamed = [variant for variant in variants if variant is not None]
     if streamed:
-        evaluate_structures([(X, y), (X[:3], y[:3])], X_test=X, smoothing=1.0, variants=streamed, **shape)
+        few = 3 if sparse else 8
+        evaluate_structures([(X, y), (X[:few], y[:few])], X_test=X, smoothing=1.0, variants=streamed, **shape)
     if None in variants:
         generative_posteriors([(X, y)], X=X, epsilon=1.0, rng=rng, **shape)
     if information:
