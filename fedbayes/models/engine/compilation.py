@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import inspect
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -61,6 +62,9 @@ inner = functools.partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=Tr
 """As :func:`compiled`, for functions that compiled ones alone call: no code is made to call them from Python."""
 
 
+_of_overload = operator.attrgetter("library", "fndesc", "signature")
+
+
 def apart(*arguments) -> Callable:
     """Compile as :func:`compiled`, for arguments of these types alone, in code of its own.
 
@@ -76,10 +80,9 @@ def apart(*arguments) -> Callable:
         @functools.cache
         def load():
             dispatcher.compile(arguments)
-            code = dispatcher.overloads[arguments]
-            address = code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
-            binding.add_symbol(symbol, address)
-            return code.signature.return_type
+            machine_code, described, typed = _of_overload(dispatcher.overloads[arguments])
+            binding.add_symbol(symbol, machine_code.get_pointer_to_function(described.llvm_func_name))
+            return typed.return_type
 
         def call(context, *given):
             fits = len(given) == len(arguments)

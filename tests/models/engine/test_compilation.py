@@ -1,5 +1,8 @@
 """Caching of compiled code: falls back where nothing can be written, and notices changed sources."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numba.core.caching
@@ -48,3 +51,41 @@ def test_the_digest_covers_the_modules_drawn_on():
     assert package + "scoring" not in drawn
     assert compilation._digest(package + "lbfgs") != compilation._digest(package + "line_search")
     assert np.isfinite(compilation.compiled(plus_one)(1.0))
+
+
+STAGES = """
+from numba import types
+from numba.core.errors import TypingError
+from fedbayes.models.engine.compilation import apart, compiled
+
+@apart(types.float64)
+def half(x):
+    return x / 2.0
+
+@compiled
+def quarter(x):
+    return half(half(x))
+
+@compiled
+def half_of_text(x):
+    return half("text") + x
+
+print(quarter(10.0), sum(quarter.stats.cache_hits.values()))
+try:
+    half_of_text(1.0)
+except TypingError as error:
+    print("called with" in str(error))
+"""
+
+
+def test_a_function_apart_is_found_by_callers_just_compiled_and_by_those_from_the_cache(tmp_path):
+    (tmp_path / "stages.py").write_text(STAGES)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", "import stages"],
+            cwd=tmp_path, env=environment, check=True, capture_output=True, text=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert printed == [["2.5", "0", "True"], ["2.5", "1", "True"]]
