@@ -31,6 +31,12 @@ DASHES = {"generative": "-", "discriminative": (0, (4, 1.6))}
 INTERVAL = "95 % t intervals of the mean over folds x seeds"
 
 
+def regimes(study: Study) -> list[str]:
+    """The regimes that have a panel: those of which a row was planned for any data set."""
+    planned = set(study.planned["regime"])
+    return [regime for regime in PANELS if regime in planned]
+
+
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean accuracy and the half width of its interval for every cell."""
     table = summarise(rows, "accuracy")
@@ -120,8 +126,9 @@ def figure_1(study: Study, block: Block, folder: Path) -> list[Path]:
     clients = list(block.clients)
     with style():
         figure = new_figure(3.2)
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, regime in zip(panels, PANELS, strict=True):
+        shown = regimes(study)
+        panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        for axes, regime in zip(panels, shown, strict=True):
             part = table[table["regime"] == regime]
             axes.set_title(regime.capitalize())
             if len(part):
@@ -138,7 +145,11 @@ def figure_1(study: Study, block: Block, folder: Path) -> list[Path]:
             figure.suptitle(f"with partial data of {', '.join(names)}", fontsize=8.5)
         caption = _caption(
             "Figure 1. Mean test accuracy for generative (solid lines) and discriminative (dashed lines) models in "
-            "client-local (left) and federated (right) settings.",
+            + (
+                "client-local (left) and federated (right) settings."
+                if len(shown) > 1
+                else f"{shown[0]} settings."
+            ),
             "Bands: 95 % t intervals of the mean over these data sets, from the spread over folds x seeds"
             + (
                 " (a data set with a single repeat is given the mean variance of the others)."
@@ -216,7 +227,7 @@ def _dataset_grid(study: Study, folder: Path, name: str, heading: str, datasets:
     """Pairs of panels local | federated, two data sets side by side, as many lines as needed."""
     rows = study.main[study.main["dataset"].isin(datasets) & study.main["regime"].isin(PANELS)]
     table = curves(rows)
-    lines = -(-len(datasets) // 2)
+    lines, shown = -(-len(datasets) // 2), regimes(study)
     with style():
         figure = new_figure(0.6 + 2.25 * lines)
         parts = np.atleast_2d(figure.subfigures(lines, min(2, len(datasets)), squeeze=False))
@@ -224,12 +235,12 @@ def _dataset_grid(study: Study, folder: Path, name: str, heading: str, datasets:
             part = parts[position // 2, position % 2]
             here = table[table["dataset"] == dataset]
             clients = sorted(int(value) for value in here["clients"].unique())
-            panels = part.subplots(1, 2, sharey=True)
+            panels = part.subplots(1, len(shown), sharey=True, squeeze=False)[0]
             size = study.runs.loc[study.runs["dataset"] == dataset, "rows"].max()
             part.suptitle(
                 title(study, dataset) + (f", m = {int(size):,}" if size == size else ""), fontsize=8.5
             )
-            for axes, regime in zip(panels, PANELS, strict=True):
+            for axes, regime in zip(panels, shown, strict=True):
                 axes.set_title(regime, fontsize=7.5)
                 lines_here = here[here["regime"] == regime]
                 if len(lines_here):

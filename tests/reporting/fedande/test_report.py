@@ -264,3 +264,19 @@ def test_help_and_missing_argument(capsys):
             report.main(arguments)
         assert stop.value.code == code
     assert "FOLDER" in capsys.readouterr().out
+
+
+def test_a_regime_that_nobody_asked_for_has_no_panel(synthetic, tmp_path, monkeypatch):
+    titles = []
+    real = fedande_figures.save_figure
+
+    def save(figure, folder, name, caption):
+        titles.append((name, [axes.get_title() for axes in figure.axes], caption))
+        return real(figure, folder, name, caption)
+
+    monkeypatch.setattr(fedande_figures, "save_figure", save)
+    runs = synthetic.runs(folds=2)
+    report.write_report(synthetic.results(tmp_path, runs[runs["regime"] == "federated"]))
+    found = {name: (panels, caption) for name, panels, caption in titles}
+    assert found["figure_1"][0] == ["Federated"] and "in federated settings." in found["figure_1"][1]
+    assert found["figure_3"][0] == ["federated"] * 2  # two data sets
