@@ -13,14 +13,17 @@ from fedbayes.interruption import Interruption
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_that_is_swallowed_is_remembered(number):
-    before = signal.getsignal(number)
-    with Interruption() as interrupted:
-        assert not interrupted()
-        with contextlib.suppress(KeyboardInterrupt):  # as a callback of the compiler does
-            os.kill(os.getpid(), number)
-        assert interrupted()
-        os.kill(os.getpid(), number)  # sent twice at once: the same one
-    assert signal.getsignal(number) is before
+    outside = signal.signal(number, signal.default_int_handler)  # a background job starts with SIGINT ignored
+    try:
+        with Interruption() as interrupted:
+            assert not interrupted()
+            with contextlib.suppress(KeyboardInterrupt):  # as a callback of the compiler does
+                os.kill(os.getpid(), number)
+            assert interrupted()
+            os.kill(os.getpid(), number)  # sent twice at once: the same one
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, outside)
 
 
 def test_an_ignored_signal_stays_ignored():
