@@ -119,9 +119,11 @@ def descend(problem, weights, change, max_iterations, workspace):
     search, tolerance = np.empty(STATE_SIZE), np.full(1, GRADIENT_TOLERANCE)
 
     call(problem[gram.SCORES], problem, weights, scores)
-    residuals[0, :n] = scores[:n]
+    for i in range(n):
+        residuals[0, i] = scores[i]
     value = call(problem[gram.RESIDUALS], problem, residuals[0], tolerance)
-    iterations, evaluations, stored, k, known = 0, 1, 0, 0, -1
+    none = np.int64(0)  # of one type: callees are compiled once
+    iterations, evaluations, stored, k, known = 0, 1, none, none, -1
     converged = call(problem[gram.STATIONARY], problem, residuals[0], tolerance) == 1.0
     while iterations < most and not converged:
         if problem[gram.FILLED] == 0:
@@ -170,7 +172,7 @@ def descend(problem, weights, change, max_iterations, workspace):
             value = old_value
             if stored == 0:
                 break
-            stored = 0  # start again along the gradient
+            stored = none  # start again along the gradient
             continue
         iterations += 1
         for i in range(n):

@@ -158,7 +158,8 @@ def minimise(problem, weights, max_iterations, workspace):
 
     value = evaluate(problem, weights, gradient)
     iterations, evaluations = 0, 1
-    stored, newest = 0, -1
+    none, before_first = np.int64(0), np.int64(-1)  # of one type: callees are compiled once
+    stored, newest = none, before_first
     current, other, swapped = weights, spare, False  # the two change places in each line search
     converged = _largest_component(va.pointer(gradient), n) <= GRADIENT_TOLERANCE
     while iterations < max_iterations and not converged:
@@ -189,7 +190,7 @@ def minimise(problem, weights, max_iterations, workspace):
         if not found:
             if stored == 0:
                 break
-            stored, newest = 0, -1  # start again along the gradient
+            stored, newest = none, before_first  # start again along the gradient
             continue
         iterations += 1
         converged = _largest_component(va.pointer(gradient), n) <= GRADIENT_TOLERANCE
@@ -204,5 +205,6 @@ def minimise(problem, weights, max_iterations, workspace):
                 va.advance(steps, newest * n), va.advance(changes, newest * n), n,
             )  # fmt: skip
     if swapped:
-        weights[:] = spare
+        for i in range(n):  # loops here: assigning vectors whole takes seconds to compile
+            weights[i] = spare[i]
     return value, iterations, evaluations

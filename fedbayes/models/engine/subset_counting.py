@@ -64,9 +64,9 @@ def locate_subsets(parents, others, cardinalities, offsets, binomials, offset, i
         before = 0
         while before < n and parents[before] < j:
             before += 1
-        subset[:before] = parents[:before]
         subset[before] = j
-        subset[before + 1 :] = parents[before:]
+        for a in range(n):  # assigning slices takes seconds to compile
+            subset[a if a < before else a + 1] = parents[a]
         rank, previous = 0, -1  # how many subsets come before this one
         for a in range(n + 1):
             left = n + 1 - a
@@ -137,10 +137,14 @@ def count_subsets(columns, y, order, class_starts, cardinalities, n, counts):
     cell_of_row = np.empty(rows, np.int64)
     members = np.empty(words, np.uint64)
     in_cell = np.empty(o, np.int64)
-    offset, more = 0, True
+    one, offset, more = (
+        np.int64(1),
+        np.int64(0),
+        True,
+    )  # of one type from the start: callees are compiled once
     while more:
         first = prefix[n - 1] + 1 if n > 0 else 0
-        cells = 1
+        cells = one
         for a in range(n):
             cells *= cardinalities[prefix[a]]
         if first < d:

@@ -12,8 +12,8 @@ from fedbayes.models.engine.row_space import RowSpace
 
 @compiled
 def _federate(
-    problems, row_problems, chosen, first_cell, cells, shared, cell_size, longest, weights, rounds, local_steps,
-    iterations, evaluations,
+    problems, row_problems, chosen, first_cell, cells, shared, cell_size, longest, most_numbers, weights, rounds,
+    local_steps, iterations, evaluations,
 ):  # fmt: skip
     """Rounds of local L-BFGS and averaging, in place of the global weights.
 
@@ -25,7 +25,7 @@ def _federate(
     n_clients = problems.shape[0]
     used = np.zeros(n_clients, np.int64)
     workspace, buffer = make_workspace(longest), np.empty(longest)
-    row_workspace = make_row_workspace((row_problems[:, gram.NUMBERS] * chosen).max(), local_steps)
+    row_workspace = make_row_workspace(most_numbers, local_steps)
     change = np.zeros(weights.shape[0])
     for round_ in range(rounds):
         still = True
@@ -62,7 +62,8 @@ def _federate(
                 for a in range(cell_size):
                     change[there + a] += local[here + a] - weights[there + a]
         if still:
-            evaluations += used * (rounds - round_ - 1)
+            for c in range(n_clients):
+                evaluations[c] += used[c] * (rounds - round_ - 1)
             break
         for a in range(weights.shape[0]):
             weights[a] += change[a] / n_clients
@@ -103,8 +104,9 @@ def federate(
     iterations, evaluations = np.zeros((2, len(clients)), np.int64)
     _federate(
         clients.problems, row_space.problems, chosen, clients.first_cell, clients.cells, 2 * structure.lanes,
-        len(structure.others) * structure.lanes, _longest(clients, ~chosen), weights, int(rounds),
-        int(local_steps), iterations, evaluations,
+        len(structure.others) * structure.lanes, _longest(clients, ~chosen),
+        int((row_space.problems[:, gram.NUMBERS] * chosen).max()), weights, int(rounds), int(local_steps),
+        iterations, evaluations,
     )  # fmt: skip
     return weights, iterations, evaluations
 
