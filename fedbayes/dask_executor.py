@@ -1,6 +1,7 @@
 """Compute tasks on a Dask scheduler: an existing one, or a cluster of this machine's own processes."""
 
 import logging
+import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,26 @@ CONNECT_SECONDS = 10
 
 class SchedulerLost(FedbayesError):
     """The scheduler went away in the middle of a run, or its workers cannot run this package."""
+
+
+def check(address: str | None) -> None:
+    """See at once, before anything is written, that Dask is there and that something answers at the address.
+
+    Raises
+    ------
+    ConfigurationError
+        When Dask is not installed or nothing answers at the address.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise ConfigurationError("execution=dask needs Dask: pip install 'fedbayes[dask]'") from None
+    if address is not None:
+        try:
+            host_and_port = distributed.comm.get_address_host_port(address)
+            socket.create_connection(host_and_port, timeout=CONNECT_SECONDS).close()
+        except (OSError, ValueError) as error:  # Dask's client would try again and again
+            raise ConfigurationError(_no_answer(address, error)) from None
 
 
 def distributed(
@@ -46,10 +67,8 @@ def distributed(
     SchedulerLost
         When the scheduler goes away in mid-run, or a worker cannot load this package.
     """
-    try:
-        from distributed import Client, LocalCluster, Nanny
-    except ImportError:
-        raise ConfigurationError("execution=dask needs Dask: pip install 'fedbayes[dask]'") from None
+    check(address)
+    from distributed import Client, LocalCluster, Nanny
 
     class Watcher(Nanny):
         """Ends its worker at once: it holds nothing that has not been fetched."""

@@ -118,9 +118,11 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         )
     variants = {name: manifest.data_variant(grid.data_options(name)) for name in datasets}
     manifest.check_fingerprints(options.output_dir, datasets, variants)
+    todo = sum(len(parts) for _, parts in remaining)
+    if todo:
+        runner.check_executor(options)
     entry = manifest.invocation(mapping, options, module, variants, datasets, arguments)
     manifest.record(options.output_dir, entry)
-    todo = sum(len(parts) for _, parts in remaining)
     if todo:
         _print(f"{todo} rows to do; on a new machine the first ones wait for the compiler")
     try:

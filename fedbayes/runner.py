@@ -225,6 +225,20 @@ def run_grid(
     return summary
 
 
+def check_executor(options: RunOptions) -> None:
+    """Refuse an executor that cannot be had, while nothing has been written.
+
+    Raises
+    ------
+    ConfigurationError
+        Saying what is missing.
+    """
+    if options.execution.name == "dask":
+        from fedbayes import dask_executor
+
+        dask_executor.check(options.execution.address)
+
+
 def execute(
     tasks: Sequence[Task], options: RunOptions, datasets: Mapping[str, Any]
 ) -> Iterator[tuple[Task, dict[str, list[dict]]]]:

@@ -73,7 +73,7 @@ def test_nothing_answers_at_the_address(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("fedbayes.dask_executor.CONNECT_SECONDS", 1)
     code = start("execution=dask", "execution.address=tcp://127.0.0.1:9", f"output_dir={tmp_path}")
     lines = capfd.readouterr().err.splitlines()
-    assert code == 2 and len(lines) == 1
+    assert code == 2 and len(lines) == 1 and not (tmp_path / "manifest.json").exists()
     assert "execution.address='tcp://127.0.0.1:9'" in lines[0] and "dask scheduler" in lines[0]
 
 
