@@ -31,7 +31,8 @@ def check(address: str | None) -> None:
         import distributed
     except ImportError:
         raise ConfigurationError("execution=dask needs Dask: pip install 'fedbayes[dask]'") from None
-    if address is not None:
+    scheme = (address or "").rpartition("://")[0]
+    if address is not None and scheme in ("", "tcp", "tls", "ws", "wss"):
         try:
             host_and_port = distributed.comm.get_address_host_port(address)
             socket.create_connection(host_and_port, timeout=CONNECT_SECONDS).close()
@@ -63,11 +64,10 @@ def distributed(
     Raises
     ------
     ConfigurationError
-        When Dask is not installed or nothing answers at the address.
+        When the local cluster does not start or nothing answers at the address.
     SchedulerLost
         When the scheduler goes away in mid-run, or a worker cannot load this package.
     """
-    check(address)
     from distributed import Client, LocalCluster, Nanny
 
     class Watcher(Nanny):

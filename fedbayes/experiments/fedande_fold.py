@@ -114,7 +114,8 @@ def _bayesian_models(
     cardinalities, n_classes = dataset.cardinalities, len(dataset.class_names)
     variants = {cell: _variant(cell, parameters) for cell in cells}
     chooser = Chooser(cells[0], fold, clients, cardinalities, n_classes)
-    # clients of few rows per cell are trained by code of their own
+    # Clients of few rows per cell are trained by code of their own (row_space.choose_row_space, whose rule this only
+    # approximates): a wrong guess puts compilation into the first fold's seconds, or makes it for nothing.
     sparse = min(len(y) for _, y in clients) < 1.2 * len(cardinalities) * max(cardinalities) ** cells[0].n
     _compile(n_classes, tuple(dict.fromkeys(variants.values())), chooser.way == "information", sparse)
 

@@ -51,21 +51,34 @@ def draw_curves(axes: Axes, table: pd.DataFrame, clients: list[int], *, hollow: 
     for (learner, n), line in table.groupby(["learner", "n"], sort=True):
         line = line.sort_values("clients")
         x = np.array([clients.index(value) for value in line["clients"]], dtype=float)
+        mean, width = line["mean"].to_numpy(), line["half_width"].fillna(0.0).to_numpy()
+        markers = list(range(len(x)))
+        if (
+            len(x) == 1
+        ):  # nothing to join: a piece of line on both sides still tells the learner, and carries the band
+            x, markers = x[0] + np.array([-0.12, 0.0, 0.12]), [1]
+            mean, width = mean.repeat(3), width.repeat(3)
         colour = PALETTE[int(n) % len(PALETTE)]
         axes.plot(
             x,
-            line["mean"],
+            mean,
             color=colour,
             linestyle=DASHES[learner],
             linewidth=0.9 if hollow else 1.3,
             marker=MARKERS[int(n) % len(MARKERS)],
+            markevery=markers,
             markerfacecolor="white" if hollow else colour,
             markeredgecolor=colour,
             zorder=3 + n,
         )
-        width = line["half_width"].fillna(0.0)
-        low, high = (line["mean"] - width).clip(lower=0.0), (line["mean"] + width).clip(upper=1.0)
-        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.fill_between(
+            x,
+            np.maximum(mean - width, 0.0),
+            np.minimum(mean + width, 1.0),
+            color=colour,
+            alpha=0.18,
+            linewidth=0,
+        )
 
 
 def dress(axes: Axes, clients: list[int], *, labels: bool = True) -> None:

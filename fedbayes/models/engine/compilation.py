@@ -63,6 +63,7 @@ inner = functools.partial(compiled, no_cpython_wrapper=True, no_cfunc_wrapper=Tr
 
 
 _of_overload = operator.attrgetter("library", "fndesc", "signature")
+"""What numba keeps of one compilation: machine code, how its symbol is called, and the types."""
 
 
 def apart(*arguments) -> Callable:

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from fedbayes import report
 from fedbayes.evaluation import friedman_nemenyi
@@ -280,3 +281,24 @@ def test_a_regime_that_nobody_asked_for_has_no_panel(synthetic, tmp_path, monkey
     found = {name: (panels, caption) for name, panels, caption in titles}
     assert found["figure_1"][0] == ["Federated"] and "in federated settings." in found["figure_1"][1]
     assert found["figure_3"][0] == ["federated"] * 2  # two data sets
+
+
+def test_with_one_number_of_clients_the_learners_still_differ():
+    table = pd.DataFrame(
+        {
+            "learner": ["generative", "discriminative"],
+            "n": 2,
+            "clients": 20,
+            "mean": [0.4, 0.9],
+            "half_width": 0.1,
+        }
+    )
+    axes = Figure().subplots()
+    fedande_figures.draw_curves(axes, table, [20])
+    lines = {float(line.get_ydata()[0]): line for line in axes.lines}
+    for mean, style in ((0.4, "-"), (0.9, "--")):
+        x, y = lines[mean].get_xdata(), lines[mean].get_ydata()
+        assert x[0] < 0.0 < x[-1] and list(y) == [mean] * 3  # a piece of line around the point
+        assert lines[mean].get_linestyle() == style and lines[mean].get_markevery() == [1]  # with one marker
+    bands = sorted(band.get_paths()[0].get_extents().ymin for band in axes.collections)
+    assert np.allclose(bands, [0.3, 0.8])
