@@ -74,9 +74,12 @@ def _paper_figures(study: Study, folder: Path, variant: Variant) -> list[Path]:
         "Figure 10. ICC alignment across data sets: learned weights of A averaged over seeds and levels, controls A0 "
         "(lambda = 0) and AR (ICC reversed) beside them; orange: the target made of the ICC; diamonds: Table VII."
     )
+    absent = [study.title(name) for name in found if name not in present]
+    if absent:
+        words += f" Without finished rows, and so without a panel: {', '.join(absent)}."
     rows = _readings(found.values())
-    figure = draw_alignment([[found[name].get(reading) for name in found] for reading in rows], rows,
-                            [study.title(name) for name in found])  # fmt: skip
+    figure = draw_alignment([[found[name].get(reading) for name in present] for reading in rows], rows,
+                            [study.title(name) for name in present])  # fmt: skip
     written += save_figure(
         figure, folder, f"figure_10{variant.suffix}", _words(study, words, variant, present)
     )

@@ -452,6 +452,8 @@ def test_report_is_whole_and_free_of_nan(written):
         assert {f"figures/figure_{place}.{ending}" for ending in ("png", "pdf", "md")} <= names
     assert "no finished rows of CIC-IDS2017" in (folder / "figures/figure_4.md").read_text()
     assert not (folder / "figures/figure_4.png").exists()
+    words = (folder / "figures/figure_10.md").read_text()
+    assert "without a panel: CIC-IDS2017." in words  # the others have theirs
     for path in paths:
         if path.suffix in (".csv", ".md", ".tex"):
             assert not re.search(r"(?<![a-z])(nan|inf)(?![a-z])", path.read_text().lower())
