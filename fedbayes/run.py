@@ -118,6 +118,8 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         )
     variants = {name: manifest.data_variant(grid.data_options(name)) for name in datasets}
     manifest.check_fingerprints(options.output_dir, datasets, variants)
+    for note in module.notes(parameters, datasets):
+        _print(f"fedbayes: note: {note}", sys.stderr)
     todo = sum(len(parts) for _, parts in remaining)
     if todo:
         runner.check_executor(options)

@@ -1,7 +1,8 @@
 """The experiments: each module enumerates its cells and computes one task of them.
 
 A module of an experiment offers: ``NAME``, ``KEYS`` (its configuration keys), ``TABLES`` (its result files),
-``parse``, ``check_specifications``, ``cells``, ``parts``, ``tasks``, ``skip_reason``, ``run`` and ``describe``.
+``parse``, ``check_specifications``, ``data_options``, ``cells``, ``parts``, ``tasks``, ``notes``, ``skip_reason``, ``run``
+and ``describe``.
 """
 
 from importlib import import_module

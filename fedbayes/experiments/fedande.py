@@ -19,7 +19,7 @@ from fedbayes.grid import Cell, Task
 from fedbayes.store import Table
 
 __all__ = [
-    "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "parse",
+    "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "notes", "parse",
     "parts", "run", "setting", "skip_reason", "tasks",
 ]  # fmt: skip
 
@@ -124,6 +124,11 @@ def parts(cell: Cell, parameters: Parameters) -> tuple[str, ...]:
 @lru_cache
 def _fold_names(folds: int, chosen: tuple[int, ...] | None) -> tuple[str, ...]:
     return tuple(str(fold) for fold in range(folds) if chosen is None or fold in chosen)
+
+
+def notes(parameters: Parameters, datasets: Mapping[str, Any]) -> list[str]:
+    """Nothing of the data needs to be said before the run."""
+    return []
 
 
 def _choice(cell: Cell) -> tuple[int | None, str]:

@@ -150,6 +150,17 @@ def tasks(
     ]
 
 
+def notes(parameters: Parameters, datasets: Mapping[str, Any]) -> list[str]:
+    """What the user should know before the run: data sets that have none of the features to record."""
+    wanted = parameters.gaussian_features
+    return [
+        f"{name} has none of gaussian_features={list(wanted)}, so node_gaussians.csv will hold no row of it; "
+        f"its numeric features: {', '.join(dataset.numeric_names)}"
+        for name, dataset in datasets.items()
+        if wanted is not None and not set(wanted) & set(dataset.numeric_names)
+    ]
+
+
 def skip_reason(cell: Cell, dataset: Any, parameters: Parameters) -> str:
     """No cell of this experiment is impossible before it is tried."""
     return ""

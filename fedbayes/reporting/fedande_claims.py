@@ -123,7 +123,7 @@ def introduction(evidence: Evidence) -> list[Claim]:
         share_claim(
             "1 (ii)",
             "the generative baseline suffers higher degradation [...] as the number of clients increases",
-            f"Accuracy lost from C = {few} to C = {many} larger for the federated generative than for the "
+            f"Accuracy lost from {evidence.fewest} to {evidence.most} larger for the federated generative than for the "
             "discriminative model, cells of data set x n",
             drops if few != many else pd.Series(dtype=float),
             NOISE_NOTE,

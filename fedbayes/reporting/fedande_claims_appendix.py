@@ -74,7 +74,7 @@ def appendix(evidence: Evidence) -> list[Claim]:
         share_claim(
             f"{section}, dependency order",
             "performance degrades when data is too sparse, especially under strong federation (C = 100)",
-            f"Gain from n = 0 to n = {top} smaller at C = {many} than at C = {few}, cells of data set x learner x regime",
+            f"Gain from n = 0 to n = {top} smaller at {evidence.most} than at {evidence.fewest}, cells of data set x learner x regime",
             collect(sparse),
         ),
         _noise_by_order(evidence, section),
@@ -260,7 +260,7 @@ def _scaling(evidence: Evidence, section: str, few: int, many: int) -> Claim:
     ]
     small, large = collect(falls, published.SMALLER_SIX), collect(falls, published.LARGER_SIX)
     rule = (
-        f"Accuracy that federated AnDEʷ with n ≥ 1 loses from C = {few} to C = {many}: smaller on the larger six data "
+        f"Accuracy that federated AnDEʷ with n ≥ 1 loses from {evidence.fewest} to {evidence.most}: smaller on the larger six data "
         "sets than on the smaller six, and there below 5 points on average. Reproduced: both; partly: one."
     )
     verdict, numbers = NOT_TESTABLE, "fewer than three data sets in one half"

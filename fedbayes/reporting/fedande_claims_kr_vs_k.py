@@ -72,7 +72,7 @@ def kr_vs_k(evidence: Evidence) -> list[Claim]:
         share_claim(
             section,
             "the generative variants show a clear drop as the number of clients increases",
-            f"Federated generative accuracy falls by more than 2 points from C = {few} to C = {many}, cells of n",
+            f"Federated generative accuracy falls by more than 2 points from {evidence.fewest} to {evidence.most}, cells of n",
             collect(falls if few != many else [], [CASE]),
             RELEASED_NOTE,
             margin=0.02,
@@ -83,7 +83,7 @@ def kr_vs_k(evidence: Evidence) -> list[Claim]:
         share_claim(
             section,
             "the discriminative models remain more robust",
-            f"Accuracy lost from C = {few} to C = {many} smaller for the federated discriminative than for the "
+            f"Accuracy lost from {evidence.fewest} to {evidence.most} smaller for the federated discriminative than for the "
             "generative model, cells of n",
             collect(sturdier if few != many else [], [CASE]),
             RELEASED_NOTE,

@@ -76,7 +76,7 @@ def results(evidence: Evidence) -> list[Claim]:
         share_claim(
             section,
             "especially as the number of clients increases",
-            f"Federated minus local larger at C = {many} than at C = {few}, cells of data set x learner x n",
+            f"Federated minus local larger at {evidence.most} than at {evidence.fewest}, cells of data set x learner x n",
             collect(gap_growth(evidence, few, many)) if grows else nothing,
         ),
         share_claim(
@@ -102,14 +102,14 @@ def results(evidence: Evidence) -> list[Claim]:
         share_claim(
             "4.1",
             "As the number of clients increases [...] performance naturally drops",
-            f"Accuracy at C = {many} below that at C = {few}, cells of data set x series",
+            f"Accuracy at {evidence.most} below that at {evidence.fewest}, cells of data set x series",
             collect(falls),
         ),
         narrowing_claim(evidence, few, many),
         share_claim(
             "4.1",
             "generative approaches become more competitive in low-data regimes",
-            f"Discriminative minus generative smaller at C = {many} than at C = {few}, cells of data set x n x regime",
+            f"Discriminative minus generative smaller at {evidence.most} than at {evidence.fewest}, cells of data set x n x regime",
             collect(closing),
         ),
         share_claim(
@@ -187,6 +187,6 @@ def narrowing_claim(evidence: Evidence, few: int, many: int) -> Claim:
     return share_claim(
         "4.1",
         "and the gap between models narrows",
-        f"Range of the models' accuracies at C = {many} below that at C = {few}, cells of data set x regime",
+        f"Range of the models' accuracies at {evidence.most} below that at {evidence.fewest}, cells of data set x regime",
         collect(change),
     )

@@ -62,6 +62,18 @@ class Evidence:
         return (self.clients[0], self.clients[-1]) if self.clients else (0, 0)
 
     @property
+    def fewest(self) -> str:
+        """The smallest number of clients in words; its number only where there is another one."""
+        few, many = self.ends
+        return f"C = {few}" if few != many else "the smallest C"
+
+    @property
+    def most(self) -> str:
+        """The largest number of clients in words; its number only where there is another one."""
+        few, many = self.ends
+        return f"C = {many}" if few != many else "the largest C"
+
+    @property
     def steps(self) -> list[tuple[int, int]]:
         """Neighbouring orders."""
         return [(n, n + 1) for n in self.orders if n + 1 in self.orders]

@@ -106,6 +106,14 @@ def test_categorical_data_are_refused():
         governance.check_specifications(parse(), {"car": SimpleNamespace(kind="categorical")})
 
 
+def test_features_to_record_that_a_data_set_has_not_are_said():
+    datasets = {"synthetic-flows": load_dataset("synthetic-flows")}
+    assert governance.notes(parse(gaussian_features=["durations", "duration"]), datasets) == []
+    assert governance.notes(parse(gaussian_features=None), datasets) == []
+    (note,) = governance.notes(parse(gaussian_features=["durations"]), datasets)
+    assert "synthetic-flows" in note and "durations" in note and "duration," in note
+
+
 def test_a_task_gives_one_row_per_cell_and_proposal():
     parameters = parse(seeds=42, alpha=1.0, gaussian_features="duration")
     dataset = load_dataset("synthetic-flows")

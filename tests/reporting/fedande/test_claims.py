@@ -118,6 +118,13 @@ def test_the_sharp_drop_of_the_case_study(synthetic, verdicts_of, tmp_path):
     assert of(verdicts, "A2DE suffers a sharp drop") == ["reproduced"]
 
 
+def test_one_number_of_clients_is_not_compared_with_itself(synthetic, tmp_path):
+    study = evidence_of(synthetic.runs(datasets=("car",), clients=(20,))).study
+    text = fedande_claims.write(tmp_path, study, complete_block(study.main)).read_text(encoding="utf-8")
+    assert "from the smallest C to the largest C" in text
+    assert "C = 20 to C = 20" not in text and "C = 20 than at" not in text
+
+
 def test_differences_are_matched_by_fold_and_seed(synthetic):
     runs = synthetic.runs(datasets=("car",), clients=(5,), orders=(0,), folds=3)
     local = (runs["regime"] == "local") & (runs["learner"] == "generative")
