@@ -30,6 +30,19 @@ def options_last(arguments: Sequence[str]) -> list[str]:
     return overrides + options
 
 
+def without_paths(arguments: Sequence[str]) -> list[str]:
+    """Leave out what names places of this machine: folders of data, results, configuration and of Hydra itself."""
+    kept, rest = [], iter(arguments)
+    for argument in rest:
+        key = argument.lstrip("+").partition("=")[0]
+        if key in ("--config-dir", "-cd", "--config-path", "-cp"):
+            if "=" not in argument:
+                next(rest, None)
+        elif key not in ("data_dir", "output_dir") and not key.startswith("hydra."):
+            kept.append(argument)
+    return kept
+
+
 def is_sweep(arguments: Sequence[str]) -> bool:
     """Whether Hydra's own multirun is asked for."""
     return "-m" in arguments or "--multirun" in arguments

@@ -86,8 +86,12 @@ def _pool(
                 task = queue.popleft()
                 try:
                     running[pool.submit(_in_worker, work, task, paths[task.dataset])] = task
-                except BrokenProcessPool:
+                except (
+                    BrokenProcessPool
+                ):  # a worker died while it had nothing to do, or a task is about to tell
                     queue.appendleft(task)
+                    if not running:
+                        return
                     break
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:

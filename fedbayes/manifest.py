@@ -11,10 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fedbayes.command_line import without_paths
 from fedbayes.config import RunOptions, usable_cores
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import RESULTS_VERSION
-from fedbayes.manifest_file import read_manifest, record_invocation
+from fedbayes.manifest_file import read_manifest
 
 PACKAGES = (
     "fedbayes", "numpy", "scipy", "pandas", "scikit-learn", "numba", "joblib", "hydra-core", "omegaconf", "openml",
@@ -58,15 +59,12 @@ def invocation(
     arguments: Sequence[str],
 ) -> dict[str, Any]:
     """Describe an invocation at its start. Paths of this machine are left out."""
-    paths = ("data_dir", "output_dir")
     return {
         "id": uuid.uuid4().hex[:12],
         "experiment": module.NAME,
         "name": options.name,
         "results_version": RESULTS_VERSION,
-        "command": " ".join(
-            ["python -m fedbayes.run", *(a for a in arguments if not a.lstrip("+").startswith((*paths, "--config-dir")))]
-        ),
+        "command": " ".join(["python -m fedbayes.run", *without_paths(arguments)]),
         "started": _now(),
         "finished": None,
         "exit_code": None,
@@ -74,7 +72,7 @@ def invocation(
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "git_commit": _git_commit(),
-        "configuration": {key: value for key, value in mapping.items() if key not in (*paths, "dataset")},
+        "configuration": {key: value for key, value in mapping.items() if key not in ("data_dir", "output_dir", "dataset")},
         "datasets": {
             name: {
                 "title": dataset.title,
@@ -95,11 +93,6 @@ def invocation(
 def ending(exit_code: int) -> dict[str, Any]:
     """The fields that are known at the end."""
     return {"finished": _now(), "exit_code": exit_code}
-
-
-def record(folder: Path, entry: Mapping[str, Any]) -> None:
-    """Write an invocation's entry."""
-    record_invocation(folder, entry)
 
 
 def _attributes(dataset: Any) -> int:

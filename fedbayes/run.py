@@ -20,6 +20,7 @@ from fedbayes.config import RunOptions, check_keys, conf_directory, required
 from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
 from fedbayes.interruption import Interruption
+from fedbayes.manifest_file import record_invocation
 from fedbayes.store import ResultStore
 
 COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_names() if key != "name"])
@@ -124,7 +125,7 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     if todo:
         runner.check_executor(options)
     entry = manifest.invocation(mapping, options, module, variants, datasets, arguments)
-    manifest.record(options.output_dir, entry)
+    record_invocation(options.output_dir, entry)
     if todo:
         _print(f"{todo} rows to do; on a new machine the first ones wait for the compiler")
     try:
@@ -132,9 +133,12 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
             summary = runner.run_grid(grid, options, store, remaining, datasets, errors, interruption)
     finally:
         store.merge(close=True)
-    manifest.record(options.output_dir, entry | manifest.ending(summary.exit_code))
+    record_invocation(options.output_dir, entry | manifest.ending(summary.exit_code))
     _say(options, summary, before, todo)
-    if options.report and not summary.interrupted and grid.cells:  # a shard may have none
+    any_rows = (
+        options.output_dir / "runs.csv"
+    ).is_file()  # a shard or rerun=failed may have had nothing to do
+    if options.report and not summary.interrupted and any_rows:
         from fedbayes.report import write_report
 
         write_report(options.output_dir)

@@ -57,7 +57,8 @@ def _line(row: Sequence[str]) -> str:
 
 
 def _clean(value: Any) -> str:
-    return " ".join(text(value).split()) if isinstance(value, str) else text(value)
+    # a replacement character would be taken for damage when the row is read again
+    return " ".join(text(value).replace("\ufffd", "?").split()) if isinstance(value, str) else text(value)
 
 
 def _rows(content: bytes, table: Table) -> Iterable[list[str]]:

@@ -153,6 +153,18 @@ def test_a_dying_worker_costs_only_its_own_task():
     assert outcomes == dict.fromkeys("abcde", 4.0)
 
 
+def test_workers_that_die_while_idle_are_replaced():
+    def work(task, dataset):
+        return os.getpid()
+
+    outcomes = executors.processes([task("first"), task("second")], work, {"data": np.ones(4)}, 1)
+    (_, worker) = next(outcomes)
+    os.kill(worker, signal.SIGKILL)
+    time.sleep(1)  # until the pool has noticed
+    ((second, other),) = outcomes
+    assert second.label == "second" and other != worker
+
+
 def test_workers_use_one_thread_each():
     outcomes = [out for _, out in executors.processes([task("pid")] * 3, work, {"data": np.ones(4)}, 2)]
     assert all(set(environment.values()) == {"1"} for _, environment in outcomes)

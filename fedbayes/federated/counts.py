@@ -210,6 +210,8 @@ def generative_posteriors(
     predict_seconds : float
         Time of the prediction alone, without counting and drawing noise.
     """
+    d = len(check_cardinalities(cardinalities))
+    structures = check_structures(structures, check_order(n, d), d)
     counts, noisy, cardinalities, smoothing, _ = _collect(
         clients, cardinalities, n_classes, n, epsilon, smoothing, rng, mechanism, structures, also_released
     )

@@ -24,30 +24,14 @@ from fedbayes.reporting.fedande_series import build_study, complete_block
 from fedbayes.reporting.figures import SUFFIXES
 from fedbayes.reporting.files import remove_stale
 
-# every table this report can write, so that one that no longer applies does not stay behind
+# all that this report can write, so that what no longer applies does not stay behind
 TABLES = [
-    *(
-        "table_1",
-        "accuracy",
-        "accuracy_pooled",
-        "macro_f1",
-        "macro_f1_pooled",
-        "ranks",
-        "friedman",
-        "pairwise",
-    ),
-    *(
-        "seconds",
-        "communication",
-        "iterations",
-        "privacy",
-        "privacy_budget",
-        "local_solver",
-        "other_settings",
-    ),
-    *("other_settings", "status"),
-    *(fedande_baselines.NAME, fedande_structures.NAME, fedande_convergence.NAME),
-]
+    "table_1", "accuracy", "accuracy_pooled", "macro_f1", "macro_f1_pooled", "ranks", "friedman", "pairwise",
+    "seconds", "communication", "iterations", "privacy", "privacy_budget", "local_solver", "local_solver_summary",
+    "other_settings", "status",
+    fedande_baselines.NAME, fedande_structures.NAME, fedande_convergence.NAME,
+]  # fmt: skip
+FIGURES = ["figure_*", fedande_baselines.NAME, fedande_convergence.NAME]
 
 
 def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list[Path]:
@@ -88,8 +72,6 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     written += fedande_figures.figure_1(study, block, folder)
     written += fedande_figures.figure_2(study, folder)
     written += fedande_figures.per_dataset_figures(study, folder)
-    others = [path.stem for path in (folder / "figures").glob("figure_other_*.md")]
-    others += [fedande_baselines.NAME, fedande_convergence.NAME]
-    remove_stale(folder / "figures", others, written, SUFFIXES)
+    remove_stale(folder / "figures", FIGURES, written, SUFFIXES)
     written.append(fedande_claims.write(folder, study, block))
     return written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +144,8 @@ def privacy_tables(study: Study, folder: Path) -> list[Path]:
     table = sort_cells(summarise(rows, "accuracy", [*CELL, "epsilon"]), study.datasets)
     table["model"] = [model_name("generative", n) for n in table["n"]]
     attributes = table["dataset"].map(rows.groupby("dataset")["attributes"].max())
-    table["sensitivity"] = [_sensitivity(n, d) for n, d in zip(table["n"], attributes, strict=True)]
+    settings = parse_settings(rows["settings"].iloc[0])  # these rows share what concerns structures
+    table["sensitivity"] = [_sensitivity(n, d, settings) for n, d in zip(table["n"], attributes, strict=True)]
     epsilons = sorted(table["epsilon"].unique())
     lines = []
     for (dataset, clients, model), group in table.groupby(["dataset", "clients", "model"], sort=False):
@@ -174,8 +176,9 @@ def privacy_tables(study: Study, folder: Path) -> list[Path]:
         "privacy",
         caption="Accuracy of the federated generative models by epsilon.",
         notes=[
-            "Each client adds Laplace(Δ/ε) to every count, Δ = 1 + C(d,n)(1 + d - n); ε = ∞ is without noise. "
-            "Mean ± standard deviation over folds x seeds.",
+            "Each client adds Laplace(Δ/ε) to every count, Δ = 1 + S(1 + d - n) with S = C(d,n) structures or as "
+            "many as are chosen, and 1 more for every set of attributes counted to choose them by information; ε = ∞ is "
+            "without noise. Mean ± standard deviation over folds x seeds.",
             "Noise from floating-point numbers is a simulation of the mechanism, not a protection of real data.",
             partial_note(study.datasets, study.facts),
         ],
@@ -184,11 +187,19 @@ def privacy_tables(study: Study, folder: Path) -> list[Path]:
     return written + ledger_table(study, folder)
 
 
-def _sensitivity(n: int, attributes: float) -> float:
+def _sensitivity(n: int, attributes: float, settings: Mapping[str, str]) -> float:
+    """What the noise was scaled by: the counts of the model, and those that its structures were chosen by."""
+    from fedbayes.federated.privacy import sensitivity
+    from fedbayes.models.engine.structure_choice import most_sets_counted
+
     if math.isnan(attributes):
         return math.nan
     d = int(attributes)
-    return float(1 + math.comb(d, n) * (1 + d - n))
+    limit = int(settings.get("max_structures", math.comb(d, n)))
+    if limit >= math.comb(d, n):
+        return float(sensitivity(n, d))
+    counted = most_sets_counted(d, n, limit) if settings.get("structure_choice") == "information" else 0
+    return float(sensitivity(n, d, limit) + counted)
 
 
 def _epsilon(value: float) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def remove_stale(folder: Path, stems: list[str], keep: list[Path], suffixes: tuple[str, ...]) -> None:
-    """Remove `stem + suffix` in `folder` for the given stems, except the paths just written."""
+    """Remove `stem + suffix` in `folder` for the given stems (`*` stands for anything), except the paths just written."""
     kept = {Path(path).resolve() for path in keep}
     for stem in stems:
         for suffix in suffixes:
-            path = Path(folder) / f"{stem}{suffix}"
-            if path.resolve() not in kept:
-                path.unlink(missing_ok=True)
+            for path in Path(folder).glob(f"{stem}{suffix}"):
+                if path.resolve() not in kept:
+                    path.unlink(missing_ok=True)

@@ -10,6 +10,8 @@ import pandas as pd
 
 from fedbayes.errors import FedbayesError
 from fedbayes.reporting.claims import write_claims
+from fedbayes.reporting.figures import SUFFIXES
+from fedbayes.reporting.files import remove_stale
 from fedbayes.reporting.governance_checks import checks_table, failed, run_checks
 from fedbayes.reporting.governance_claims import claims
 from fedbayes.reporting.governance_controls import extra_tables, other_tables
@@ -20,6 +22,10 @@ from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_tables import tables_of_paper
 
 TITLE = "Claims of the governance paper"
+
+# all that this report can write, so that what no longer applies does not stay behind
+TABLES = ["table_*", "*_levels", "*_controls"]
+FIGURES = ["figure_*", "*_gradient*", "*_alignment*", "*_weights*"]
 
 
 def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list[Path]:
@@ -50,6 +56,8 @@ def write(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) -> list
     tables = [*_tables(study), checks_table(study, checks)]
     written = [path for table in tables for path in table.write(folder)]
     written += write_figures(study, folder)
+    remove_stale(folder / "tables", TABLES, written, (".csv", ".md", ".tex"))
+    remove_stale(folder / "figures", FIGURES, written, SUFFIXES)
     written.append(write_claims(folder, claims(study, checks), title=TITLE, preface=_preface(study)))
     wrong = failed(checks)
     if wrong:

@@ -57,7 +57,11 @@ def run_checks(study: Study) -> list[Check]:
         _invariant(
             "ANLL in valid range", _range(done, ["anll_mean", "anll_median"], 0, np.inf), "at least 0"
         ),
-        _invariant("F1 in valid range", _range(done, ["macro_f1", "accuracy", "jsd"], 0, 1), "within 0 to 1"),
+        _invariant(
+            "F1 in valid range",
+            _range(done, ["macro_f1", "accuracy"], 0, 1) + _range(done, ["jsd"], 0, np.inf),
+            "within 0 to 1, JSD at least 0",
+        ),
         _invariant("weights summing to 1", _weights(study), "to 1e-9, none negative"),
         _invariant("McNemar validity", _mcnemar(done), "counts agree with accuracies, p recomputed"),
         Check("Jensen-Shannon gradient monotonicity", "finding", FINDING, _gradient(study)),

@@ -24,9 +24,7 @@ from fedbayes.reporting.governance_series import (
     CONTROLS,
     DESCRIPTIONS,
     Series,
-    holm,
     mcnemar_method,
-    pool_mcnemar,
 )
 from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_summary import alignment_counts, study_datasets
@@ -91,7 +89,7 @@ def _control_row(series: Series, proposal: str, printed: float | None) -> dict:
     weights = series.weights(proposal)
     ends, falling, total = alignment_counts(weights)
     mean = weights.mean(axis=0) if len(weights) else None
-    pooled = pool_mcnemar(series.discordant(proposal)) if proposal != "B" else None
+    pooled = series.pooled(proposal) if proposal != "B" else None
     own = proposal == "A"
     return {
         "Dataset": series.title,
@@ -143,7 +141,7 @@ def mcnemar_levels_table(study: Study, series: list[Series], name: str, datasets
 
 
 def _level_row(series: Series, proposal: str, level: float) -> dict | None:
-    pooled = pool_mcnemar(series.at(level).discordant(proposal), mcnemar_method(series.settings))
+    pooled = series.at(level).pooled(proposal)
     if pooled is None:
         return None
     printed = series.published.p_values.get(level) if series.published and proposal == "A" else None
@@ -186,8 +184,11 @@ def mcnemar_configurations_table(
 
 def family_corrected(family: list[Series]) -> pd.DataFrame:
     """Rows of A of several series with the column `p_holm`, corrected over all of them."""
+    from statsmodels.stats.multitest import multipletests
+
     rows = pd.concat([one.discordant("A") for one in family])
-    return rows.assign(p_holm=holm(rows["mcnemar_p"].astype(float)))
+    p_values = rows["mcnemar_p"].astype(float)
+    return rows.assign(p_holm=multipletests(p_values, method="holm")[1] if len(rows) else p_values)
 
 
 def _family_rows(family: list[Series]) -> list[dict]:

@@ -14,7 +14,11 @@ from fedbayes.federated.governance import PAPER_NODES, icc_values, target_weight
 from fedbayes.reporting import governance_published as published
 from fedbayes.reporting.governance_format import NO_DATA, Table, caption, make_frame
 from fedbayes.reporting.governance_results import levels_significant
-from fedbayes.reporting.governance_series import READINGS, Series, combined_means, pool_mcnemar
+from fedbayes.reporting.governance_series import (
+    READINGS,
+    Series,
+    combined_means,
+)
 from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_summary import alignment_counts, published_combinations, study_datasets
 
@@ -134,7 +138,7 @@ def _significance_reveal() -> str:
 
 def _significance_ours(study: Study) -> str:
     def one(series: Series) -> str:
-        levels, single = levels_significant(series), pool_mcnemar(series.discordant("A"))
+        levels, single = levels_significant(series), series.pooled()
         if levels is None or single is None:
             return NO_DATA
         return (
@@ -304,7 +308,7 @@ def _repetitions_reveal() -> str:
 
 def _repetitions_ours(study: Study) -> str:
     def one(series: Series) -> str:
-        pooled = [pool_mcnemar(series.at(level).discordant("A")) for level in series.levels]
+        pooled = [series.at(level).pooled() for level in series.levels]
         tested = [item for item in pooled if item is not None]
         if not tested:
             return NO_DATA

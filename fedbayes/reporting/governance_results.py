@@ -19,7 +19,7 @@ from fedbayes.reporting.governance_format import (
     signed,
     without_constant,
 )
-from fedbayes.reporting.governance_series import PROPOSALS, Series, mcnemar_method, pool_mcnemar
+from fedbayes.reporting.governance_series import PROPOSALS, Series
 from fedbayes.reporting.governance_study import Study
 
 FILES = {"IV": "table_4", "V": "table_5", "VI": "table_6"}
@@ -55,7 +55,7 @@ def _level_row(series: Series | None, level: float, paper: published.PublishedDa
     printed = published.JSD.get(level)
     pooled = None
     if here is not None:
-        pooled = pool_mcnemar(here.discordant("A"), mcnemar_method(here.settings))
+        pooled = here.pooled()
     return {
         "reading": series.reading if series is not None else NO_DATA,
         "settings": series.label if series is not None else NO_DATA,
@@ -74,7 +74,7 @@ def _average_rows(series: Series | None, paper: published.PublishedDataset) -> l
     """Average over the paper's levels, the published one, and the difference."""
     inside = series.at_paper_levels() if series is not None else None
     levels = _levels_significant(inside)
-    single = pool_mcnemar(inside.discordant("A")) if inside is not None else None
+    single = inside.pooled() if inside is not None else None
     common = {
         "reading": series.reading if series is not None else NO_DATA,
         "settings": series.label if series is not None else NO_DATA,
@@ -135,8 +135,7 @@ def _levels_significant(series: Series | None) -> str:
 
 def levels_significant(series: Series) -> tuple[int, int, int] | None:
     """Levels whose pooled p is below .05, those of them that favour B, and all levels; None without data."""
-    method = mcnemar_method(series.settings)
-    pooled = [pool_mcnemar(series.at(level).discordant("A"), method) for level in series.levels]
+    pooled = [series.at(level).pooled() for level in series.levels]
     tested = [one for one in pooled if one is not None]
     if not tested:
         return None

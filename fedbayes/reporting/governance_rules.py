@@ -11,7 +11,7 @@ from fedbayes.reporting.claims import NOT, PARTLY, REPRODUCED
 from fedbayes.reporting.governance_checks import falling_levels
 from fedbayes.reporting.governance_evidence import Finding
 from fedbayes.reporting.governance_results import levels_significant
-from fedbayes.reporting.governance_series import Series, pool_mcnemar
+from fedbayes.reporting.governance_series import Series
 from fedbayes.reporting.governance_summary import alignment_counts
 
 CLOSE = 0.01  # macro-F1 that counts as the published value
@@ -88,7 +88,7 @@ def significant_levels(series: Series) -> Finding:
 
 def significant_configurations(series: Series) -> Finding:
     """Share of single configurations significant in favour of A against 70/94."""
-    pooled = pool_mcnemar(series.discordant("A"))
+    pooled = series.pooled()
     if pooled is None:
         return NO_RESULT
     share = pooled.better / pooled.configurations
@@ -99,7 +99,7 @@ def significant_configurations(series: Series) -> Finding:
 
 def no_degradation(series: Series) -> Finding:
     """Configurations significantly worse than B."""
-    pooled = pool_mcnemar(series.discordant("A"))
+    pooled = series.pooled()
     if pooled is None:
         return NO_RESULT
     share = pooled.worse / pooled.configurations

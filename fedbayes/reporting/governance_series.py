@@ -152,6 +152,10 @@ class Series:
         rows = self.runs[(self.runs["proposal"] == proposal) & self.runs["only_first"].notna()]
         return rows.sort_values(CONFIGURATION)
 
+    def pooled(self, proposal: str = "A") -> PooledMcNemar | None:
+        """McNemar's test of a proposal against B over all configurations as one table, as the settings have it."""
+        return pool_mcnemar(self.discordant(proposal), mcnemar_method(self.settings))
+
     @cached_property
     def configurations(self) -> int:
         """Number of finished configurations (level, seed)."""
@@ -262,16 +266,6 @@ def pool_mcnemar(rows: pd.DataFrame, method: str = "yates") -> PooledMcNemar | N
         better=int((significant & in_favour).sum()),
         worse=int((significant & ~in_favour).sum()),
     )
-
-
-def holm(p_values: Iterable[float]) -> np.ndarray:
-    """Holm's step-down correction, in the order given, capped at 1."""
-    p = np.asarray(list(p_values), dtype=float)
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected
 
 
 def settings_value(settings: str, key: str, default: str) -> str:

@@ -143,7 +143,7 @@ def _summary_row(series, paper, reading, label) -> dict:
     row = {"Dataset": paper.title, "reading": reading, "settings": label}
     row |= _score_cells(means, margin, paper.ours, paper.baseline)
     counted = levels_significant(inside) if inside is not None else None
-    single = pool_mcnemar(inside.discordant("A")) if inside is not None else None
+    single = inside.pooled() if inside is not None else None
     row["Levels (better/worse)"] = (
         NO_DATA if counted is None else f"{counted[0]}/{counted[2]} ({counted[0] - counted[1]}/{counted[1]})"
     )

@@ -4,7 +4,6 @@ import functools
 import hashlib
 import inspect
 import operator
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from llvmlite import binding
 from numba import njit
 from numba.core import cgutils
+from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.errors import TypingError
 from numba.core.typing import Signature
@@ -21,8 +21,7 @@ from numba.extending import intrinsic
 def compiled(function: Callable | None = None, **options) -> Callable:
     """Compile with numba: no fastmath (so that sums keep their order), without the GIL, cached on disk.
 
-    A cached function is compiled again when its own module or any module of the engine it draws on has
-    changed. Where no folder can be written, the function is compiled in every process, with one warning.
+    A cached function is compiled again when its own module or any module of the engine has changed. Where no folder can be written, the function is compiled in every process, with one warning.
     """
     if function is None:
         return functools.partial(compiled, **options)
@@ -148,31 +147,17 @@ def _warn_once() -> None:
 
 
 def _stamp(compilation, function: Callable) -> None:
-    """Make the cache depend on all sources that are inlined; numba by itself looks at one file only."""
-    index = getattr(getattr(compilation, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
-        index._source_stamp = _digest(function.__module__)
+    """Make the cache depend on the whole engine, of which any part may be inlined; numba looks at one file only."""
+    if isinstance(compilation._cache, NullCache):
+        return  # nowhere to keep it
+    compilation._cache._cache_file._source_stamp = _digest(function.__code__.co_filename)
 
 
 @functools.cache
-def _digest(module: str) -> str:
+def _digest(path: str) -> str:
+    """Digest of a file of source and of all the engine's."""
     content = hashlib.sha256()
-    for name in sorted(_drawn_on(module)):
-        path = getattr(sys.modules[name], "__file__", None)
-        if path and Path(path).is_file():
-            content.update(Path(path).read_bytes())
+    for source in sorted({Path(path), *Path(__file__).parent.glob("*.py")}):
+        if source.is_file():
+            content.update(source.read_bytes())
     return content.hexdigest()
-
-
-def _drawn_on(module: str) -> set[str]:
-    """Modules of this package whose names are imported, directly or not, by the given one."""
-    package = __name__.rpartition(".")[0]
-    seen, todo = set(), [module]
-    while todo:
-        name = todo.pop()
-        if name in seen or name not in sys.modules:
-            continue
-        seen.add(name)
-        origins = {getattr(value, "__module__", None) for value in list(vars(sys.modules[name]).values())}
-        todo.extend(o for o in origins if isinstance(o, str) and o.startswith(package))
-    return seen

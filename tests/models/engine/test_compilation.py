@@ -1,12 +1,13 @@
 """Caching of compiled code: falls back where nothing can be written, and notices changed sources."""
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numba.core.caching
-import numpy as np
 import pytest
 from numba import types
 from numba.core.typing import signature
@@ -42,15 +43,31 @@ def test_an_address_is_the_function():
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(2.5) == 3.5
 
 
-def test_the_digest_covers_the_modules_drawn_on():
-    import fedbayes.models.engine.lbfgs
+def test_code_is_compiled_again_when_any_source_of_the_engine_has_changed(tmp_path):
+    """Constants and modules are drawn into compiled code too, not only functions."""
+    engine = Path(compilation.__file__).parent
+    copy = shutil.copytree(
+        engine.parents[1], tmp_path / "fedbayes", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    code = (
+        "from fedbayes.models.engine import gram_lbfgs, lbfgs\n"
+        "print({f._cache._cache_file._source_stamp for f in (gram_lbfgs.descend, lbfgs.minimise)})"
+    )
 
-    package = "fedbayes.models.engine."
-    drawn = compilation._drawn_on(fedbayes.models.engine.lbfgs.__name__)
-    assert {package + name for name in ("lbfgs", "line_search", "problem", "vector_arithmetic")} <= drawn
-    assert package + "scoring" not in drawn
-    assert compilation._digest(package + "lbfgs") != compilation._digest(package + "line_search")
-    assert np.isfinite(compilation.compiled(plus_one)(1.0))
+    def stamps():
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        run = [sys.executable, "-c", code]
+        return subprocess.run(
+            run, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    before = stamps()
+    assert stamps() == before
+    for name in ("problem", "gram"):
+        source = copy / "models" / "engine" / f"{name}.py"
+        source.write_text(source.read_text() + "\n# changed\n")
+        assert stamps() != before
+        before = stamps()
 
 
 STAGES = """
