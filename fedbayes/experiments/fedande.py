@@ -15,8 +15,8 @@ from fedbayes.experiments.fedande_parameters import (
     parse,
     setting,
 )
+from fedbayes.experiments.fedande_rows import ROUNDS, RUNS, TABLES, describe
 from fedbayes.grid import Cell, Task
-from fedbayes.store import Table
 
 __all__ = [
     "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "notes", "parse",
@@ -24,28 +24,6 @@ __all__ = [
 ]  # fmt: skip
 
 NAME = "fedande"
-
-RUNS = Table(
-    name="runs",
-    columns=(
-        "cell", "dataset", "rows", "attributes", "classes", "clients", "partition", "n", "learner", "regime",
-        "protocol", "epsilon", "seed", "fold", "settings", "status", "accuracy", "macro_f1", "log_loss",
-        "accuracy_client_std", "parameters", "bytes_up", "bytes_down", "rounds", "iterations", "fit_seconds",
-        "predict_seconds", "message",
-    ),
-    key=("cell", "fold"),
-    order=("dataset", "partition", "n", "clients", "learner", "regime", "epsilon", "settings", "seed", "fold"),
-)  # fmt: skip
-ROUNDS = Table(
-    name="rounds",
-    columns=(
-        "cell", "dataset", "clients", "n", "learner", "regime", "epsilon", "seed", "fold", "round", "accuracy",
-        "log_loss", "bytes_up", "bytes_down", "seconds",
-    ),
-    key=("cell", "fold", "round"),
-    order=("dataset", "n", "clients", "learner", "epsilon", "seed", "cell", "fold", "round"),
-)  # fmt: skip
-TABLES = (RUNS, ROUNDS)
 
 
 def check_specifications(parameters: Parameters, specifications: Mapping[str, Any]) -> None:
@@ -178,31 +156,6 @@ def run(task: Task, dataset: Any) -> dict[str, list[dict[str, Any]]]:
         Rows by table name; every cell of the task has one row in ``runs``. The rows of ``rounds`` come first,
         so that they are there wherever the cell's row is.
     """
-    from fedbayes.experiments.fedande_fold import run_fold
+    from fedbayes.experiments.fedande_fold import run_fold  # the engine: only where something is computed
 
     return run_fold(task.cells, int(task.parts[0]), dataset, task.parameters, task.threads)
-
-
-def describe(cell: Cell, part: str, dataset: Any | None) -> dict[str, Any]:
-    """The columns that identify a row, whatever became of it."""
-    row = {
-        "cell": cell.key,
-        "dataset": cell.dataset,
-        "clients": cell.clients,
-        "partition": cell.partition,
-        "n": cell.n,
-        "learner": cell.learner,
-        "regime": cell.regime,
-        "protocol": cell.protocol,
-        "epsilon": cell.epsilon,
-        "seed": cell.seed,
-        "fold": int(part),
-        "settings": cell.settings_text,
-    }
-    if dataset is not None:
-        row |= {
-            "rows": dataset.X.shape[0],
-            "attributes": dataset.X.shape[1],
-            "classes": len(dataset.class_names),
-        }
-    return row

@@ -2,20 +2,19 @@
 
 import math
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
-from fedbayes import evaluation, partition
+from fedbayes import evaluation
 from fedbayes.data.dataset import CategoricalDataset
-from fedbayes.experiments import fedande
 from fedbayes.experiments.fedande_logistic import logistic_outcome
-from fedbayes.experiments.fedande_parameters import BYTES_PER_NUMBER, setting
+from fedbayes.experiments.fedande_parameters import BYTES_PER_NUMBER, Parameters, setting
+from fedbayes.experiments.fedande_rows import describe
+from fedbayes.experiments.fedande_split import deal_rows, split_rows
 from fedbayes.experiments.fedande_structures import Chooser, Chosen
 from fedbayes.federated.counts import generative_parameters, generative_posteriors
 from fedbayes.grid import Cell
@@ -29,27 +28,11 @@ from fedbayes.models.engine.structure_choice import informative_structures
 from fedbayes.randomness import generator
 
 
-def split(y: np.ndarray, folds: int, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the training and the test part of one fold, both ascending."""
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        parts = list(splitter.split(np.zeros(len(y)), y))
-    return parts[fold]
-
-
-def deal(y: np.ndarray, name: str, clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Deal training rows to clients by the partition named (``stratified``, ``iid``, ``dirichlet-ALPHA``)."""
-    if name.startswith("dirichlet-"):
-        return partition.dirichlet_by_class(y, clients, float(name.removeprefix("dirichlet-")), rng)[0]
-    return {"stratified": partition.stratified, "iid": partition.iid}[name](y, clients, rng)
-
-
 def run_fold(
     cells: Sequence[Cell],
     fold: int,
     dataset: CategoricalDataset,
-    parameters: fedande.Parameters,
+    parameters: Parameters,
     threads: int = 1,
 ) -> dict[str, list[dict[str, Any]]]:
     """Compute one fold of cells that differ in learner, regime, epsilon, rounds and local steps alone.
@@ -74,14 +57,14 @@ def run_fold(
         where they are to be recorded.
     """
     first = cells[0]
-    train, test = split(dataset.y, parameters.folds, fold, first.seed)
+    train, test = split_rows(dataset.y, parameters.folds, fold, first.seed)
     X_train, y_train = dataset.X[train], dataset.y[train]
     X_test, y_test = dataset.X[test], dataset.y[test]
     if first.partition == "none":
         owned = [np.arange(len(train))]
     else:
         rng = generator(first.seed, "clients", fold, first.clients)
-        owned = deal(y_train, first.partition, first.clients, rng)
+        owned = deal_rows(y_train, first.partition, first.clients, rng)
     clients = [(X_train[rows], y_train[rows]) for rows in owned]
     if first.learner == "logistic":
         models = {cell: (*logistic_outcome(cell, clients, dataset, X_test), ()) for cell in cells}
@@ -90,7 +73,7 @@ def run_fold(
 
     rows, rounds = [], []
     for cell, (posteriors, columns, stages) in models.items():
-        identity = fedande.describe(cell, str(fold), dataset)
+        identity = describe(cell, str(fold), dataset)
         measured = _mean_over_clients(y_test, posteriors, len(dataset.class_names))
         rows.append(identity | {"status": "done"} | measured | {"message": ""} | columns)
         if parameters.record_rounds:
@@ -107,7 +90,7 @@ def _bayesian_models(
     clients: Sequence[tuple[np.ndarray, np.ndarray]],
     dataset: CategoricalDataset,
     X_test: np.ndarray,
-    parameters: fedande.Parameters,
+    parameters: Parameters,
     threads: int,
 ) -> dict[Cell, tuple[np.ndarray, dict[str, Any], list]]:
     """Posteriors (models, rows, classes), columns and rounds of each cell; see :func:`_rounds`."""
@@ -251,7 +234,7 @@ def _compile(n_classes: int, variants: tuple[Variant | None, ...], information: 
         step()
 
 
-def _variant(cell: Cell, parameters: fedande.Parameters) -> Variant | None:
+def _variant(cell: Cell, parameters: Parameters) -> Variant | None:
     """What the structure-by-structure engine is to do for a cell; None: one generative model for all."""
     if cell.learner == "generative":
         return Variant("generative") if cell.regime == "local" else None

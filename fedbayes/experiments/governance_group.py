@@ -44,21 +44,6 @@ class CellResult(NamedTuple):
     gaussians: list[dict[str, Any]]
 
 
-def run_cell(
-    dataset: MixedDataset,
-    *,
-    clients: int,
-    alpha: float,
-    seed: int,
-    reading: str,
-    settings: GovernanceSettings | None = None,
-) -> CellResult:
-    """Compute one cell; see `run_group`."""
-    return run_group(
-        dataset, clients=clients, alpha=alpha, seed=seed, readings=(reading,), settings=settings
-    )[reading]
-
-
 def run_group(
     dataset: MixedDataset,
     *,

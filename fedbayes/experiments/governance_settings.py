@@ -15,11 +15,10 @@ from fedbayes.models.hybrid_nb import READINGS
 from fedbayes.partition import JENSEN_SHANNON_METHODS
 
 ALPHAS = (0.05, 0.10, 0.20, 0.30, 0.50, 0.70, 1.00)
-SEEDS = (42, 43, 44, 45, 46)
 PROPOSALS = ("A", "B", "C", "E", "A0", "AR")
 MCNEMAR_METHODS = ("yates", "exact", "mid-p")
 
-__all__ = ["ALPHAS", "MCNEMAR_METHODS", "PROPOSALS", "READINGS", "SEEDS", "GovernanceSettings"]
+__all__ = ["ALPHAS", "MCNEMAR_METHODS", "PROPOSALS", "READINGS", "GovernanceSettings"]
 
 
 @dataclasses.dataclass(frozen=True)

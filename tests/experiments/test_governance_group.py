@@ -14,7 +14,6 @@ from fedbayes.experiments.governance_group import (
     GAUSSIAN_COLUMNS,
     GOVERNANCE_COLUMNS,
     cost,
-    run_cell,
     run_group,
 )
 from fedbayes.experiments.governance_settings import PROPOSALS, GovernanceSettings
@@ -23,6 +22,10 @@ from fedbayes.federated.governance import PAPER_NODES, icc_values
 from fedbayes.partition import PartitionError, jensen_shannon
 
 CELL = {"clients": 3, "alpha": 0.7, "seed": 42}
+
+
+def run_cell(dataset, *, reading, **options):
+    return run_group(dataset, readings=(reading,), **options)[reading]
 
 
 def flows(rows=600, n_classes=2, seed=0, shares=None):
