@@ -97,7 +97,8 @@ def build_study(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> S
     """Choose the variant that the main tables and figures show.
 
     First what concerns all series (protocol, partition, common settings), then each learner and regime on its own
-    (epsilon, rounds, solver): most finished rows win; ties go to the paper's settings, then to the Newton solver.
+    (epsilon, rounds, solver): most finished rows win; ties go to what departs least from the paper's settings, then to
+    the Newton solver.
     """
     baselines = runs[~runs["learner"].isin(LEARNERS)]
     runs = runs[runs["learner"].isin(LEARNERS)].copy()
@@ -161,7 +162,8 @@ def _preferred(rows: pd.DataFrame, column: str) -> str:
 
     def rank(variant: str) -> tuple:
         chosen = rows[column] == variant
-        return -(chosen & done).sum(), -chosen.sum(), variant != "", "newton" not in variant, variant
+        departures = len(variant.split(", ")) if variant else 0
+        return -(chosen & done).sum(), -chosen.sum(), departures, "newton" not in variant, variant
 
     return min(rows[column].unique(), key=rank)
 

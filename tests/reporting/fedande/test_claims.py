@@ -147,6 +147,8 @@ def test_judging():
     assert fedande_evidence.judge(cells, needed=4, margin=-0.02).verdict == "reproduced"
     assert fedande_evidence.judge(cells, needed=5).verdict == "not testable here"
     assert fedande_evidence.judge(-cells, needed=1).verdict == "not"
+    tie = pd.Series([0.1 + 0.2 - 0.3], index=["a"])
+    assert tie["a"] > 0 and fedande_evidence.judge(tie, needed=1).verdict == "not"
     assert fedande_evidence.judge(pd.Series(dtype=float)).verdict == "not testable here"
     outweighed = pd.Series([0.01] * 9 + [-1.0], index=list("abcdefghij"))
     assert fedande_evidence.judge(outweighed, needed=1).verdict == "partly"
