@@ -30,16 +30,20 @@ def options_last(arguments: Sequence[str]) -> list[str]:
     return overrides + options
 
 
-def without_paths(arguments: Sequence[str]) -> list[str]:
-    """Leave out what names places of this machine: folders of data, results, configuration and of Hydra itself."""
+def without_places(arguments: Sequence[str]) -> list[str]:
+    """Leave out what names this machine or places on it: folders, hosts, settings of Hydra itself.
+
+    Of any other absolute path (the file of a data set) the last part stays.
+    """
     kept, rest = [], iter(arguments)
     for argument in rest:
-        key = argument.lstrip("+").partition("=")[0]
+        name, _, value = argument.partition("=")
+        key, place = name.lstrip("+"), Path(value.strip("'\""))
         if key in ("--config-dir", "-cd", "--config-path", "-cp"):
-            if "=" not in argument:
+            if not value:
                 next(rest, None)
-        elif key not in ("data_dir", "output_dir") and not key.startswith("hydra."):
-            kept.append(argument)
+        elif key not in ("data_dir", "output_dir", "execution.address") and not key.startswith("hydra."):
+            kept.append(f"{name}={place.name}" if place.is_absolute() else argument)
     return kept
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fedbayes.command_line import without_paths
+from fedbayes.command_line import without_places
 from fedbayes.config import RunOptions, usable_cores
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import RESULTS_VERSION
@@ -50,6 +50,20 @@ def check_fingerprints(folder: Path, datasets: Mapping[str, Any], variants: Mapp
                 )
 
 
+def recorded_otherwise(folder: Path, mapping: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    """Say which of the keys, that change no row but what is written beside it, had other values in the last run."""
+    configurations = [entry.get("configuration", {}) for entry in read_manifest(folder)["invocations"]]
+    notes = []
+    for key in keys:
+        before = [configuration[key] for configuration in configurations if key in configuration]
+        if before and before[-1] != mapping[key]:
+            notes.append(
+                f"{key}={mapping[key]} holds for rows computed from now on; those done before are as "
+                f"{key}={before[-1]} had them recorded (rerun=all computes them anew)"
+            )
+    return notes
+
+
 def invocation(
     mapping: Mapping[str, Any],
     options: RunOptions,
@@ -58,13 +72,15 @@ def invocation(
     datasets: Mapping[str, Any],
     arguments: Sequence[str],
 ) -> dict[str, Any]:
-    """Describe an invocation at its start. Paths of this machine are left out."""
+    """Describe an invocation at its start. Paths and hosts are left out."""
+    configuration = {key: value for key, value in mapping.items() if key not in ("data_dir", "output_dir")}
+    configuration |= {"dataset": list(mapping["dataset"]), "execution": {"name": options.execution.name}}
     return {
         "id": uuid.uuid4().hex[:12],
         "experiment": module.NAME,
         "name": options.name,
         "results_version": RESULTS_VERSION,
-        "command": " ".join(["python -m fedbayes.run", *without_paths(arguments)]),
+        "command": " ".join(["python -m fedbayes.run", *without_places(arguments)]),
         "started": _now(),
         "finished": None,
         "exit_code": None,
@@ -72,7 +88,7 @@ def invocation(
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "git_commit": _git_commit(),
-        "configuration": {key: value for key, value in mapping.items() if key not in ("data_dir", "output_dir", "dataset")},
+        "configuration": configuration,
         "datasets": {
             name: {
                 "title": dataset.title,

@@ -1,6 +1,7 @@
 """Read and write ``manifest.json``, which several processes may share."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,4 +59,14 @@ def record_invocation(folder: Path, entry: Mapping[str, Any]) -> None:
                 position = index
         kept.insert(position, dict(entry))
         manifest["invocations"] = kept
-        write_atomically(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", durable=True)
+        content = json.dumps(_standard(manifest), indent=1, allow_nan=False)
+        write_atomically(folder / "manifest.json", content + "\n", durable=True)
+
+
+def _standard(value: Any) -> Any:
+    """JSON has no infinity: it stands as the text ``inf``, as in ``runs.csv``."""
+    if isinstance(value, Mapping):
+        return {key: _standard(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_standard(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

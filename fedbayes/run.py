@@ -119,7 +119,10 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         )
     variants = {name: manifest.data_variant(grid.data_options(name)) for name in datasets}
     manifest.check_fingerprints(options.output_dir, datasets, variants)
-    for note in module.notes(parameters, datasets):
+    notes = module.notes(parameters, datasets)
+    if before and options.rerun != "all":
+        notes += manifest.recorded_otherwise(options.output_dir, mapping, module.RECORDING)
+    for note in notes:
         _print(f"fedbayes: note: {note}", sys.stderr)
     todo = sum(len(parts) for _, parts in remaining)
     if todo:

@@ -13,6 +13,7 @@ import time
 import pytest
 from omegaconf import OmegaConf
 
+from fedbayes.command_line import without_places
 from fedbayes.errors import ConfigurationError
 from fedbayes.run import check_overrides, in_words, main, options_last
 from fedbayes.run import run as run_composed
@@ -294,6 +295,31 @@ def test_an_interruption_before_the_first_cell(monkeypatch, capsys):
 def test_options_of_hydra_may_stand_between_overrides():
     mixed = ["a=1", "--config-dir", "folder", "b=2", "-m", "c=3,4", "--cfg=job"]
     assert options_last(mixed) == ["a=1", "b=2", "c=3,4", "--config-dir", "folder", "-m", "--cfg=job"]
+
+
+def test_the_recorded_command_names_no_place():
+    given = ["+experiment=fedande", "data_dir=/data", "dataset.mine.file='/data/mine.csv'", "-cd", "/conf",
+             "--config-dir=/conf", "execution=dask", "execution.address=tcp://login:8786", "hydra.run.dir=/x", "-m"]  # fmt: skip
+    kept = ["+experiment=fedande", "dataset.mine.file=mine.csv", "execution=dask", "-m"]
+    assert without_places(given) == kept
+
+
+def test_what_is_recorded_beside_done_rows_is_said_when_it_changes(finished):
+    folder, _ = finished
+    shutil.copytree(folder / "out", folder / "recorded")
+    ended = run(*SMALL, "record_rounds=true", "output_dir=recorded", cwd=folder, check=0)
+    assert "record_rounds=True" in ended.stderr and "rerun=all" in ended.stderr
+    assert not (folder / "recorded" / "rounds.csv").exists()
+    ended = run(*SMALL, "record_rounds=true", "rerun=all", "output_dir=recorded", cwd=folder, check=0)
+    assert "record_rounds" not in ended.stderr
+    assert (folder / "recorded" / "rounds.csv").exists()
+    shutil.rmtree(folder / "recorded")
+
+
+def test_nothing_that_failed_is_nothing_to_do(tmp_path):
+    small = [word for word in SMALL if word != "report=false"]
+    ended = run(*small, "rerun=failed", "output_dir=out", cwd=tmp_path, check=0)
+    assert "nothing to do" in ended.stdout and not (tmp_path / "out" / "runs.csv").exists()
 
 
 def test_a_shard_without_a_cell_is_done(finished):

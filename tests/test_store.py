@@ -162,7 +162,11 @@ def test_full_disk_leaves_the_final_file_whole(tmp_path, monkeypatch):
 def test_manifest_keeps_one_entry_per_invocation_and_the_latest_facts(tmp_path):
     ResultStore(tmp_path, [RUNS])
     record_invocation(tmp_path, {"id": "1", "datasets": {"car": {"rows": 1}}, "exit_code": None})
-    record_invocation(tmp_path, {"id": "2", "datasets": {"car": {"rows": 2}}})
+    record_invocation(
+        tmp_path,
+        {"id": "2", "datasets": {"car": {"rows": 2}}, "configuration": {"epsilon": [1.0, float("inf")]}},
+    )
+    assert "Infinity" not in (tmp_path / "manifest.json").read_text()  # which is no JSON
     record_invocation(tmp_path, {"id": "1", "datasets": {"car": {"rows": 1}}, "exit_code": 0})
     manifest = read_manifest(tmp_path)
     assert [entry["id"] for entry in manifest["invocations"]] == ["1", "2"]

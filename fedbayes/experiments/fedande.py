@@ -19,11 +19,12 @@ from fedbayes.experiments.fedande_rows import ROUNDS, RUNS, TABLES, describe
 from fedbayes.grid import Cell, Task
 
 __all__ = [
-    "KEYS", "NAME", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "notes", "parse",
+    "KEYS", "NAME", "RECORDING", "ROUNDS", "RUNS", "TABLES", "Parameters", "cells", "check_specifications", "data_options", "describe", "notes", "parse",
     "parts", "run", "setting", "skip_reason", "tasks",
 ]  # fmt: skip
 
 NAME = "fedande"
+RECORDING = ("record_rounds",)
 
 
 def check_specifications(parameters: Parameters, specifications: Mapping[str, Any]) -> None:

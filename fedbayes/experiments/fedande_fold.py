@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,9 @@ def _bayesian_models(
     # Clients of few rows per cell are trained by code of their own (row_space.choose_row_space, whose rule this only
     # approximates): a wrong guess puts compilation into the first fold's seconds, or makes it for nothing.
     sparse = min(len(y) for _, y in clients) < 1.2 * len(cardinalities) * max(cardinalities) ** cells[0].n
-    _compile(n_classes, tuple(dict.fromkeys(variants.values())), chooser.way == "information", sparse)
+    streams = tuple(dict.fromkeys(variant for variant in variants.values() if variant is not None))
+    noisy = tuple(dict.fromkeys(math.isfinite(cell.epsilon) for cell in cells if variants[cell] is None))
+    _compile(n_classes, streams, noisy, chooser.way == "information", sparse)
 
     def evaluate(members: Sequence[Cell], clients: Sequence, chosen: Chosen) -> list[Outcome]:
         return evaluate_structures(
@@ -212,20 +214,22 @@ def _rounds(
 
 
 @lru_cache(maxsize=64)
-def _compile(n_classes: int, variants: tuple[Variant | None, ...], information: bool, sparse: bool) -> None:
+def _compile(
+    n_classes: int, streamed: tuple[Variant, ...], noisy: tuple[bool, ...], information: bool, sparse: bool
+) -> None:
     """Compile what a fold needs on a few made-up rows, so that its seconds are those of the computation."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)), np.arange(40) % n_classes
     shape = {"cardinalities": (2, 2, 2), "n_classes": n_classes, "n": 1}
-    streamed = [variant for variant in variants if variant is not None]
     few = 3 if sparse else 8
     small = [(X, y), (X[:few], y[:few])]
     steps = []
     if streamed:
         order = streamed if n_classes > 2 else streamed[::-1]
         steps.append(lambda: evaluate_structures(small, X_test=X, smoothing=1.0, variants=order, **shape))
-    if None in variants:
-        steps.append(lambda: generative_posteriors([(X, y)], X=X, epsilon=1.0, rng=rng, **shape))
+    for noise in noisy:
+        epsilon = 1.0 if noise else math.inf
+        steps.append(partial(generative_posteriors, [(X, y)], X=X, epsilon=epsilon, rng=rng, **shape))
     if information:
         steps.append(lambda: informative_structures(X, y, count=1, **shape))
     # Workers that start together have different numbers of classes: they begin at different ends, so that each

@@ -31,6 +31,7 @@ TABLES = (RUNS, GAUSSIANS)
 
 SETTINGS = tuple(field.name for field in dataclasses.fields(GovernanceSettings))
 KEYS = ("alpha", "seeds", "reading", "drop_duplicates", "gaussian_features", *SETTINGS)
+RECORDING = ("gaussian_features",)
 
 
 @dataclass(frozen=True)
