@@ -20,7 +20,7 @@ from fedbayes.config import RunOptions, check_keys, conf_directory, required
 from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
 from fedbayes.interruption import Interruption
-from fedbayes.manifest_file import record_invocation
+from fedbayes.manifest_file import dataset_facts, read_manifest, record_invocation
 from fedbayes.store import ResultStore
 
 COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_names() if key != "name"])
@@ -117,8 +117,8 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
             "strict_data=true and not every data set can be had: "
             + "; ".join(f"{name}: {error}" for name, error in errors.items())
         )
+    _check_data(grid, options, names, datasets)
     variants = {name: manifest.data_variant(grid.data_options(name)) for name in datasets}
-    manifest.check_fingerprints(options.output_dir, datasets, variants)
     notes = module.notes(parameters, datasets)
     if before and options.rerun != "all":
         notes += manifest.recorded_otherwise(options.output_dir, mapping, module.RECORDING)
@@ -147,6 +147,18 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         write_report(options.output_dir)
         _print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
     return summary.exit_code
+
+
+def _check_data(
+    grid: runner.Grid, options: RunOptions, remaining: Sequence[str], datasets: Mapping[str, Any]
+) -> None:
+    """Stop when data have changed under the folder's results: those to compute with, and those all done too."""
+    used = dataset_facts(read_manifest(options.output_dir))
+    finished = sorted({cell.dataset for cell, _ in grid.cells} & set(used) - set(remaining))
+    there, _ = runner.load_datasets(grid, finished, options)  # what cannot be had any more cannot be compared
+    for known in (datasets, there):
+        variants = {name: manifest.data_variant(grid.data_options(name)) for name in known}
+        manifest.check_fingerprints(options.output_dir, known, variants)
 
 
 def _specifications(chosen: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:

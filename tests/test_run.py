@@ -210,8 +210,11 @@ def test_changed_data_stop_the_run(tmp_path):
     (folder / "coin.csv").write_text("face,side\n" + "a,x\nb,y\n" * 8)
     run(*command, cwd=tmp_path, check=0)
     (folder / "coin.csv").write_text("face,side\n" + "a,y\nb,x\n" * 8)
-    ended = run(*command, "seeds=43", cwd=tmp_path, check=2)
-    assert "'coin' is not the one" in ended.stderr and "output_dir" in ended.stderr
+    for more in ([], ["seeds=43"]):
+        ended = run(*command, *more, cwd=tmp_path, check=2)
+        assert "'coin' is not the one" in ended.stderr and "output_dir" in ended.stderr
+    (folder / "coin.csv").unlink()
+    assert "nothing to do" in run(*command, cwd=tmp_path, check=0).stdout
 
 
 def no_openml(folder):
