@@ -101,7 +101,8 @@ def _bayesian_models(
     # approximates): a wrong guess puts compilation into the first fold's seconds, or makes it for nothing.
     sparse = min(len(y) for _, y in clients) < 1.2 * len(cardinalities) * max(cardinalities) ** cells[0].n
     streams = tuple(dict.fromkeys(variant for variant in variants.values() if variant is not None))
-    noisy = tuple(dict.fromkeys(math.isfinite(cell.epsilon) for cell in cells if variants[cell] is None))
+    pooled = [math.inf if cell.epsilon is None else cell.epsilon for cell in cells if variants[cell] is None]
+    noisy = tuple(dict.fromkeys(map(math.isfinite, pooled)))
     _compile(n_classes, streams, noisy, chooser.way == "information", sparse)
 
     def evaluate(members: Sequence[Cell], clients: Sequence, chosen: Chosen) -> list[Outcome]:

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
 
 from fedbayes.data.dataset import CategoricalDataset
 from fedbayes.errors import ConfigurationError
@@ -14,6 +16,7 @@ from fedbayes.experiments.fedande_fold import run_fold
 from fedbayes.experiments.fedande_structures import Chooser, Chosen
 from fedbayes.federated import privacy
 from fedbayes.federated.counts import generative_parameters, generative_posteriors
+from fedbayes.models.ande import AnDEClassifier
 from fedbayes.models.engine.ensemble import Variant, discriminative_parameters, evaluate_structures
 
 BASE = {
@@ -237,6 +240,17 @@ def test_logistic_cells_exist_once_and_are_complete(dataset):
     assert local["accuracy_client_std"] is not None and local["bytes_up"] == 0
     assert centralised["clients"] == 1 and centralised["accuracy_client_std"] is None
     assert federated["iterations"] == 3 * 2
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_centralised_generative_model_is_the_classifier_on_the_training_rows(dataset, n):
+    (row,) = compute(dataset, learner="generative", regime="centralised", n=n)["runs"]
+    folds = StratifiedKFold(2, shuffle=True, random_state=42).split(dataset.X, dataset.y)
+    train, test = next(iter(folds))
+    model = AnDEClassifier(n=n, cardinalities=CARDINALITIES).fit(dataset.X[train], dataset.y[train])
+    assert row["accuracy"] == model.score(dataset.X[test], dataset.y[test])
+    assert row["log_loss"] == pytest.approx(log_loss(dataset.y[test], model.predict_proba(dataset.X[test])))
+    assert row["bytes_up"] == row["bytes_down"] == 0
 
 
 def test_memory_of_few_structures_does_not_grow_with_the_number_of_all():
