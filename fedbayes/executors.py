@@ -12,12 +12,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedbayes.grid import Task
+from fedbayes.interruption import Interruption
 
 Work = Callable[[Task, Any], Any]
 
@@ -26,6 +27,10 @@ SINGLE_THREAD = {
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
                  "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS")
 }  # fmt: skip
+
+
+HEEDING_SECONDS = 0.2
+"""How long a signal to the run may wait until it is heeded."""
 
 
 @dataclass(frozen=True)
@@ -46,31 +51,42 @@ def serial(tasks: Iterable[Task], work: Work, datasets: Mapping[str, Any]) -> It
 
 
 def processes(
-    tasks: Iterable[Task], work: Work, datasets: Mapping[str, Any], jobs: int
+    tasks: Iterable[Task],
+    work: Work,
+    datasets: Mapping[str, Any],
+    jobs: int,
+    interruption: Interruption | None = None,
 ) -> Iterator[tuple[Task, Any]]:
     """Compute tasks in ``jobs`` worker processes of one thread each.
+
+    A signal that ``interruption`` receives is heeded while this waits for the workers, which end with it.
 
     At most one task per worker is under way, so that a dead worker leaves few suspects; these are
     repeated one at a time, and the one that kills its worker again is reported as lost.
     """
-    queue = deque(tasks)
-    with tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
+    queue, interruption = deque(tasks), interruption or Interruption()
+    with interruption.deferred(), tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
         paths = {}
         for name, dataset in datasets.items():
             paths[name] = str(Path(folder) / f"{len(paths)}.pickle")
             Path(paths[name]).write_bytes(pickle.dumps(dataset, protocol=pickle.HIGHEST_PROTOCOL))
         while queue:
             suspects: list[Task] = []
-            yield from _pool(queue, work, paths, jobs, suspects)
+            yield from _pool(queue, work, paths, jobs, suspects, interruption)
             for task in suspects:
                 lost: list[Task] = []
-                yield from _pool(deque([task]), work, paths, 1, lost)
+                yield from _pool(deque([task]), work, paths, 1, lost, interruption)
                 if lost:
                     yield task, WorkerLost("the worker process died (killed, or out of memory)")
 
 
 def _pool(
-    queue: deque[Task], work: Work, paths: Mapping[str, str], jobs: int, suspects: list[Task]
+    queue: deque[Task],
+    work: Work,
+    paths: Mapping[str, str],
+    jobs: int,
+    suspects: list[Task],
+    interrupted: Callable[[], bool],
 ) -> Iterator[tuple[Task, Any]]:
     from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
@@ -86,14 +102,16 @@ def _pool(
                 task = queue.popleft()
                 try:
                     running[pool.submit(_in_worker, work, task, paths[task.dataset])] = task
-                except (
-                    BrokenProcessPool
-                ):  # a worker died while it had nothing to do, or a task is about to tell
+                except BrokenProcessPool:
                     queue.appendleft(task)
-                    if not running:
+                    if not running:  # the workers died idle: no task under way is going to tell
                         return
                     break
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            done = set()
+            while not done:
+                if interrupted():
+                    raise KeyboardInterrupt
+                done, _ = wait(running, HEEDING_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 task = running.pop(future)
                 error = future.exception()
@@ -108,7 +126,16 @@ def _pool(
                 return
         finished = True
     finally:
+        if not finished:
+            _wait_until_taken(running)
         pool.shutdown(wait=finished, kill_workers=not finished)
+
+
+def _wait_until_taken(futures: Iterable[Future], seconds: float = 1.0) -> None:
+    """Wait until the pool's own thread has taken what was submitted; told to end before that, it fails with a traceback."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not all(future.running() or future.done() for future in futures):
+        time.sleep(0.001)
 
 
 def _in_worker(work: Work, task: Task, path: str) -> Any:

@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 PATIENCE = 1.0
@@ -15,15 +17,28 @@ class Interruption:
     The first one raises KeyboardInterrupt. It may come inside a callback of the compiler, where exceptions are
     swallowed, so it is also remembered: calling the object tells, and the run asks between tasks. A second one
     ends the process at once.
+
+    Where an exception at any moment would do harm (a pool of processes, whose locks it would leave locked), the
+    signal is only remembered: see :meth:`deferred`.
     """
 
     def __init__(self) -> None:
         self._since: float | None = None
+        self._raises = True
         self._before: dict[int, Any] = {}
 
     def __call__(self) -> bool:
         """Whether a signal has come."""
         return self._since is not None
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Only remember a signal while the block runs; its code has to ask, and soon."""
+        self._raises = False
+        try:
+            yield
+        finally:
+            self._raises = True
 
     def __enter__(self) -> "Interruption":
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -41,7 +56,8 @@ class Interruption:
     def _receive(self, number: int, frame: Any) -> None:
         if self._since is None:
             self._since = time.monotonic()
-            raise KeyboardInterrupt
-        if time.monotonic() - self._since > PATIENCE:
+            if self._raises:
+                raise KeyboardInterrupt
+        elif time.monotonic() - self._since > PATIENCE:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -188,6 +189,20 @@ def jensen_shannon(label_counts: Sequence | np.ndarray, method: str = "mean_pair
     if method == "mean_pairwise_divergence":
         distances = [distance**2 for distance in distances]
     return float(np.mean(distances))
+
+
+def largest_jensen_shannon(method: str, clients: int) -> float:
+    """Largest value that :func:`jensen_shannon` can have, which clients without a common label reach.
+
+    Parameters
+    ----------
+    method : str
+        As in :func:`jensen_shannon`.
+    clients : int
+    """
+    if method.startswith("generalised"):
+        return math.log(clients)
+    return math.log(2) if method == "mean_pairwise_divergence" else math.sqrt(math.log(2))
 
 
 def _distance(first: np.ndarray, second: np.ndarray) -> float:

@@ -138,10 +138,8 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         store.merge(close=True)
     record_invocation(options.output_dir, entry | manifest.ending(summary.exit_code))
     _say(options, summary, before, todo)
-    any_rows = (
-        options.output_dir / "runs.csv"
-    ).is_file()  # a shard or rerun=failed may have had nothing to do
-    if options.report and not summary.interrupted and any_rows:
+    # a shard without cells and rerun=failed where nothing has failed may leave nothing to report
+    if options.report and not summary.interrupted and (options.output_dir / "runs.csv").is_file():
         from fedbayes.report import write_report
 
         write_report(options.output_dir)

@@ -4,7 +4,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
@@ -14,6 +14,7 @@ from fedbayes import executors
 from fedbayes.config import RunOptions
 from fedbayes.errors import DataError, DataUnavailable, FedbayesError
 from fedbayes.grid import Cell, Task, balanced_shard
+from fedbayes.interruption import Interruption
 from fedbayes.progress import Progress
 from fedbayes.statuses import Statuses
 from fedbayes.store import ResultStore
@@ -168,14 +169,14 @@ def run_grid(
     remaining: Sequence[tuple[Cell, tuple[str, ...]]],
     datasets: Mapping[str, Any],
     errors: Mapping[str, DataError],
-    interrupted: Callable[[], bool] = lambda: False,
+    interruption: Interruption | None = None,
 ) -> Summary:
     """Compute the remaining cells and write their rows as they come.
 
     KeyboardInterrupt leaves every finished row in the store and is reported in the summary; so does an
-    ``interrupted`` that tells between tasks that one has come and was lost.
+    ``interruption`` that tells between tasks that one has come and was lost.
     """
-    summary = Summary()
+    summary, interruption = Summary(), interruption or Interruption()
     module, parameters = grid.module, grid.parameters
 
     def write(outcome: Mapping[str, list[dict]]) -> bool:
@@ -208,7 +209,7 @@ def run_grid(
     last_merge, merge_seconds = time.monotonic(), 0.0
     try:
         with progress:
-            for task, outcome in execute(tasks, options, datasets):
+            for task, outcome in execute(tasks, options, datasets, interruption):
                 failed = write(outcome)
                 progress.advance(task)
                 now = time.monotonic()
@@ -216,7 +217,7 @@ def run_grid(
                     store.merge()
                     last_merge = time.monotonic()
                     merge_seconds = last_merge - now
-                if interrupted():
+                if interruption():
                     raise KeyboardInterrupt
                 if failed and options.on_error == "stop":
                     break
@@ -240,7 +241,7 @@ def check_executor(options: RunOptions) -> None:
 
 
 def execute(
-    tasks: Sequence[Task], options: RunOptions, datasets: Mapping[str, Any]
+    tasks: Sequence[Task], options: RunOptions, datasets: Mapping[str, Any], interruption: Interruption
 ) -> Iterator[tuple[Task, dict[str, list[dict]]]]:
     """Compute tasks on the chosen executor; whatever goes wrong becomes rows with status ``failed``."""
     needed = {name: datasets[name] for name in dict.fromkeys(task.dataset for task in tasks)}
@@ -254,7 +255,7 @@ def execute(
     elif options.jobs == 1 or len(tasks) <= 1:
         results = executors.serial(tasks, compute, needed)
     else:
-        results = executors.processes(tasks, compute, needed, options.jobs)
+        results = executors.processes(tasks, compute, needed, options.jobs, interruption)
     for task, outcome in results:
         if isinstance(outcome, executors.WorkerLost):
             outcome = failed_rows(task, needed[task.dataset], outcome.message)

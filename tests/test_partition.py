@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from fedbayes import partition
-from fedbayes.partition import PartitionError, dirichlet_by_class, jensen_shannon
+from fedbayes.partition import (
+    JENSEN_SHANNON_METHODS,
+    PartitionError,
+    dirichlet_by_class,
+    jensen_shannon,
+    largest_jensen_shannon,
+)
 
 LABELS = np.repeat([0, 1, 2], [60, 30, 10])[np.random.default_rng(0).permutation(100)]
 
@@ -136,3 +142,14 @@ def test_round_robin_deals(clients):
         for part in partition.stratified(LABELS, clients, np.random.default_rng(1))
     ]
     assert (np.ptp(counts, axis=0) <= 1).all()
+
+
+@pytest.mark.parametrize("method", JENSEN_SHANNON_METHODS)
+@pytest.mark.parametrize("clients", [2, 3, 5])
+def test_the_bound_of_heterogeneity_is_reached_by_clients_without_a_common_label(method, clients):
+    apart = jensen_shannon(np.eye(clients), method)
+    bound = largest_jensen_shannon(method, clients)
+    if method == "mean_to_pooled":  # the pooled rows share labels with every client
+        assert apart < bound
+    else:
+        assert apart == pytest.approx(bound)

@@ -165,6 +165,22 @@ def test_workers_that_die_while_idle_are_replaced():
     assert second.label == "second" and other != worker
 
 
+def test_a_signal_in_front_of_a_pool_ends_it_without_an_exception_at_any_moment():
+    def work(task, dataset):
+        time.sleep(0.05)
+
+    tasks = [task(str(number)) for number in range(1000)]
+    before = signal.getsignal(signal.SIGTERM)
+    with Interruption() as interruption:
+        outcomes = executors.processes(tasks, work, {"data": np.ones(4)}, 2, interruption)
+        next(outcomes)
+        os.kill(os.getpid(), signal.SIGTERM)  # only remembered
+        assert interruption()
+        with pytest.raises(KeyboardInterrupt):
+            list(outcomes)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_workers_use_one_thread_each():
     outcomes = [out for _, out in executors.processes([task("pid")] * 3, work, {"data": np.ones(4)}, 2)]
     assert all(set(environment.values()) == {"1"} for _, environment in outcomes)

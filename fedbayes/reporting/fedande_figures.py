@@ -53,9 +53,8 @@ def draw_curves(axes: Axes, table: pd.DataFrame, clients: list[int], *, hollow: 
         x = np.array([clients.index(value) for value in line["clients"]], dtype=float)
         mean, width = line["mean"].to_numpy(), line["half_width"].fillna(0.0).to_numpy()
         markers = list(range(len(x)))
-        if (
-            len(x) == 1
-        ):  # nothing to join: a piece of line on both sides still tells the learner, and carries the band
+        if len(x) == 1:
+            # nothing to join: a piece of line on both sides still tells the learner, and carries the band
             x, markers = x[0] + np.array([-0.12, 0.0, 0.12]), [1]
             mean, width = mean.repeat(3), width.repeat(3)
         colour = PALETTE[int(n) % len(PALETTE)]

@@ -14,11 +14,7 @@ from fedbayes.federated.governance import PAPER_NODES, icc_values, target_weight
 from fedbayes.reporting import governance_published as published
 from fedbayes.reporting.governance_format import NO_DATA, Table, caption, make_frame
 from fedbayes.reporting.governance_results import levels_significant
-from fedbayes.reporting.governance_series import (
-    READINGS,
-    Series,
-    combined_means,
-)
+from fedbayes.reporting.governance_series import READINGS, Series, combined_means
 from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_summary import alignment_counts, published_combinations, study_datasets
 

@@ -152,7 +152,7 @@ def _ends(series: Series, holds: Callable[[np.ndarray], bool], words: str) -> Fi
     single = sum(bool(holds(row)) for sample in samples for row in sample)
     total = sum(len(sample) for sample in samples)
     text = f"{words} at {kept} of {len(samples)} levels on average, in {single} of {total} configurations"
-    return Finding(text, verdict_of(kept == len(samples), kept > len(samples) / 2))
+    return Finding(text, verdict_of(single == total, kept == len(samples)))
 
 
 def full_hierarchy(series: Series) -> Finding:

@@ -392,6 +392,7 @@ def test_checks_hold_on_good_rows():
     [
         ("weights", "A", "0.6;0.3;0.2", "weights summing to 1"),
         ("macro_f1", "A", 1.2, "F1 in valid range"),
+        ("jsd", "B", 0.84, "F1 in valid range"),  # a distance is at most sqrt(log 2) = .8326
         ("anll_mean", "E", -0.1, "ANLL in valid range"),
         ("anll_mean", "E", np.inf, "MoG finite output"),
         ("accuracy", "A", 0.5, "McNemar validity"),
@@ -405,6 +406,12 @@ def test_checks_find_a_wrong_row(column, proposal, value, check):
     row = runs.index[(runs["proposal"] == proposal) & (runs["reading"] == "paper")][0]
     runs.loc[row, column] = value
     assert outcomes(runs)[check] == "FAILED"
+
+
+def test_the_heterogeneity_is_bounded_by_its_own_method():
+    runs = make_runs(seeds=(42,), levels=(0.05,)).assign(settings="jsd=generalised")
+    for value, outcome in ((1.09, "passed"), (1.11, "FAILED")):  # three clients: log 3 = 1.0986
+        assert outcomes(runs.assign(jsd=value))["F1 in valid range"] == outcome
 
 
 # ---- the whole report

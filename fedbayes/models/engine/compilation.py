@@ -21,7 +21,8 @@ from numba.extending import intrinsic
 def compiled(function: Callable | None = None, **options) -> Callable:
     """Compile with numba: no fastmath (so that sums keep their order), without the GIL, cached on disk.
 
-    A cached function is compiled again when its own module or any module of the engine has changed. Where no folder can be written, the function is compiled in every process, with one warning.
+    A cached function is compiled again when its own module or any module of the engine has changed. Where no
+    folder can be written, the function is compiled in every process, with one warning.
     """
     if function is None:
         return functools.partial(compiled, **options)

@@ -89,3 +89,26 @@ def test_a_folder_of_baselines_alone_is_reported(synthetic, tmp_path):
     runs = plain[plain["learner"] == "generative"].assign(learner="logistic", n=np.nan, epsilon="")
     names = {path.name for path in write_report(synthetic.results(tmp_path / "only", runs))}
     assert {"baselines.md", "status.md"} <= names
+
+
+def test_sensitivity_counts_the_structures_chosen_and_what_they_were_chosen_by(synthetic, tmp_path):
+    """Car has 6 attributes: 2 structures of A1DE are 1 + 2 (1 + 6 - 1) counts, and 6 sets were looked at."""
+    few = synthetic.runs(datasets=("car",), clients=(5,), orders=(1,), folds=2)
+    for choice, expected in (("random", 13), ("information", 13 + 6)):
+        runs = few.assign(settings=f"max_structures=2;structure_choice={choice}")
+        folder = synthetic.results(tmp_path / choice, runs[runs["regime"] == "federated"])
+        write_report(folder)
+        assert set(pd.read_csv(folder / "tables" / "privacy.csv")["sensitivity"]) == {expected}
+
+
+def test_tables_and_figures_that_no_longer_apply_are_removed(synthetic, tmp_path):
+    folder = synthetic.results(
+        tmp_path / "folder", synthetic.runs(datasets=("car",), clients=(5,), orders=(0,), folds=2)
+    )
+    stale = [folder / "tables" / "local_solver_summary.md", folder / "figures" / "figure_other_gone.png"]
+    mine = folder / "figures" / "mine.png"
+    for path in [*stale, mine]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("old")
+    write_report(folder)
+    assert not any(path.exists() for path in stale) and mine.exists()
