@@ -166,8 +166,13 @@ def _specifications(chosen: Mapping[str, Any], arguments: Sequence[str]) -> dict
     specifications = {}
     for name, entry in chosen.items():
         homes = [folder / "dataset" for folder in config_folders(arguments)]
-        home = next((home for home in reversed(homes) if (home / f"{name}.yaml").is_file()), None)
-        specifications[name] = load_specification({name: entry}, folder=home)
+        homes = [home for home in homes if (home / f"{name}.yaml").is_file()]
+        if len(homes) > 1:  # Hydra would take the first one without a word
+            raise ConfigurationError(
+                f"dataset={name!r} stands in {' and in '.join(str(home / f'{name}.yaml') for home in homes)}; "
+                "give your own data set another name, as file and as key"
+            )
+        specifications[name] = load_specification({name: entry}, folder=homes[0] if homes else None)
     return specifications
 
 

@@ -201,6 +201,15 @@ def test_a_data_set_of_ones_own_by_one_yaml_file(tmp_path):
     assert all(float(row["accuracy"]) == 1.0 for row in perfect)
 
 
+def test_a_data_set_of_ones_own_named_like_one_of_the_package_is_refused(tmp_path):
+    folder = tmp_path / "mine" / "dataset"
+    folder.mkdir(parents=True)
+    (folder / "car.yaml").write_text("car:\n  title: My cars\n  file: car.csv\n  target: side\n")
+    ended = run("--config-dir", "mine", *SMALL, "output_dir=out", cwd=tmp_path, check=2)
+    assert "'car'" in ended.stderr and "another name" in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_changed_data_stop_the_run(tmp_path):
     folder = tmp_path / "mine" / "dataset"
     folder.mkdir(parents=True)
