@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbayes.models.engine.compilation import compiled
-from fedbayes.models.mixed_statistics import MixedStatistics, check_columns, gather_statistics
+from fedbayes.models.mixed_statistics import MixedStatistics, check_columns, check_rows, gather_statistics
 
 READINGS = ("paper", "density")
 LOWEST = -1e300
@@ -138,7 +138,7 @@ class HybridNB:
             raise ValueError(
                 f"X_numeric has {X_numeric.shape[1]} columns, the model was fitted on {self.means_.shape[1]}"
             )
-        rows = np.arange(len(X_numeric)) if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        rows = check_rows(rows, len(X_numeric))
         half_precisions = 0.5 / self.variances_
         constants = -0.5 * np.log(2.0 * np.pi * self.variances_).sum(axis=1)
         classes = np.flatnonzero(self.present_)

@@ -87,14 +87,14 @@ def gather_statistics(
     Raises
     ------
     ValueError
-        For shapes that do not fit together, class codes out of range, or numbers that are not finite or
-        whose squares are not.
+        For shapes that do not fit together, codes or rows that are no whole numbers, class codes or rows out of
+        range, or numbers that are not finite or whose squares are not.
     """
     X_categorical, X_numeric = check_columns(X_categorical, X_numeric, len(n_categories))
-    y = np.ascontiguousarray(y, dtype=np.int64)
+    y = whole_numbers("y", y)
     if y.shape != (X_categorical.shape[0],):
         raise ValueError(f"y has shape {y.shape}, the columns have {X_categorical.shape[0]} rows")
-    rows = np.arange(y.shape[0]) if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+    rows = check_rows(rows, y.shape[0])
     own = y[rows]
     if own.size and not (own.min() >= 0 and own.max() < n_classes):
         raise ValueError(f"y holds class codes outside 0 .. {n_classes - 1}")
@@ -117,11 +117,35 @@ def vocabulary_offsets(n_categories: tuple[int, ...]) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes + 1))).astype(np.int64)
 
 
+def whole_numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """The values as contiguous int64, or ValueError where that would change one (a mask is no list of numbers)."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "iu":
+        whole = values.dtype.kind == "f" and bool(
+            (np.trunc(values) == values).all() and np.isfinite(values).all()
+        )
+        if not whole:
+            raise ValueError(f"{name} holds {values.dtype} values; whole numbers are needed")
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def check_rows(rows: np.ndarray | None, count: int) -> np.ndarray:
+    """Indices of rows below ``count``, all of them by default, or ValueError."""
+    if rows is None:
+        return np.arange(count)
+    rows = whole_numbers("rows", rows)
+    if rows.ndim != 1 or (rows.size and not (rows.min() >= 0 and rows.max() < count)):
+        raise ValueError(f"rows holds other values than indices 0 .. {count - 1} in one dimension")
+    return rows
+
+
 def check_columns(
     X_categorical: np.ndarray, X_numeric: np.ndarray, attributes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both column blocks as contiguous arrays that numba takes, or ValueError when they do not fit."""
     X_categorical = np.ascontiguousarray(X_categorical)
+    if X_categorical.dtype.kind not in "iu":
+        X_categorical = whole_numbers("X_categorical", X_categorical)
     if X_categorical.dtype != np.int32:  # one compiled version; codes beyond its range are unknown ones
         X_categorical = np.clip(X_categorical, -1, np.iinfo(np.int32).max).astype(np.int32)
     X_numeric = np.ascontiguousarray(X_numeric, dtype=np.float64)

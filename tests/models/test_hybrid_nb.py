@@ -165,9 +165,27 @@ def test_bad_input_is_refused():
         ((codes, numbers, y + 1), "class codes outside"),
         ((codes, np.full_like(numbers, np.nan), y), "not finite"),
         ((codes[:0], numbers[:0], y[:0]), "at least one row"),
+        ((codes, numbers, y + 0.5), "y holds float64 values; whole numbers"),
+        ((codes + 0.5, numbers, y), "X_categorical holds float64 values"),
+        ((np.where(codes > 0, codes, np.nan), numbers, y), "X_categorical holds"),
+        ((codes.astype(str), numbers, y), "X_categorical holds"),
     ]:
         with pytest.raises(ValueError, match=words):
             HybridNB().fit(*arrays, **fit)
+    for rows, words in [
+        (y > 0, "rows holds bool values"),
+        ([0, 10], "indices 0 .. 9"),
+        ([-1], "indices"),
+        ([[1]], "one"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            HybridNB().fit(codes, numbers, y, rows=rows, **fit)
+        with pytest.raises(ValueError, match=words):
+            HybridNB().fit(codes, numbers, y, **fit).joint_parts(codes, numbers, rows=rows)
+    whole = HybridNB().fit(codes.astype(float), numbers, y.astype(float), **fit)
+    assert (
+        whole.statistics_.class_counts == HybridNB().fit(codes, numbers, y, **fit).statistics_.class_counts
+    ).all()
     with pytest.raises(ValueError, match="smoothing"):
         HybridNB(smoothing=0)
     model = HybridNB().fit(codes, numbers, y, **fit)
