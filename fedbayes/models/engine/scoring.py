@@ -252,14 +252,13 @@ def add_cell_posteriors(
     n = order.shape[0]
     block = stack(lanes, 64, 0)
     even, odd, part = stack(lanes, 1, 0), stack(lanes, 1, 0), stack(lanes, 1, 0)
-    joint = np.empty((entries[groups], width))
-    table = pointer(joint)
+    table = np.empty((entries[groups], width))
     for k in range(starts.shape[0] - 1):
         log_theta = advance(pointer(theta), k * values * width)
         rows_here = starts[k + 1] - starts[k]
         tabulated = rows_here * (attributes - groups) > entries[groups]
         if tabulated:
-            _tabulate(lanes, table, members, entries, cardinalities, first_value, log_theta)
+            _tabulate(lanes, pointer(table), members, entries, cardinalities, first_value, log_theta)
         for i in range(starts[k], starts[k + 1]):
             slot, row = i % 64, order[i]
             # two chains of additions: groups 0, 2, 4 ... and 1, 3, 5 ...
@@ -268,10 +267,10 @@ def add_cell_posteriors(
             if tabulated:
                 code = advance(pointer(codes), row * groups)
                 for pair in range(groups // 2):
-                    add(lanes, even, advance(table, np.int64(code[2 * pair]) * width))
-                    add(lanes, odd, advance(table, np.int64(code[2 * pair + 1]) * width))
+                    add(lanes, even, advance(pointer(table), np.int64(code[2 * pair]) * width))
+                    add(lanes, odd, advance(pointer(table), np.int64(code[2 * pair + 1]) * width))
                 if groups % 2 == 1:
-                    add(lanes, even, advance(table, np.int64(code[groups - 1]) * width))
+                    add(lanes, even, advance(pointer(table), np.int64(code[groups - 1]) * width))
             else:
                 value = advance(pointer(X), row * attributes)
                 for g in range(groups):

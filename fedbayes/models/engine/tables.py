@@ -53,13 +53,13 @@ def _fill_sparse(codes, y, cardinalities, alike, n_classes, log_counts, normalis
     """Write what is true of a count of zero, then the entries that the rows touch; ``counts`` stay 0."""
     width = theta.shape[1]
     empty = np.zeros(width)
-    out, source = va.pointer(theta), va.pointer(empty)
+    out = va.pointer(theta)
     for j in range(cardinalities.shape[0]):
         for v in range(n_classes):
             empty[v] = log_counts[0] - normaliser[alike[j], v]
         for _ in range(cardinalities[j]):
             for v in range(0, width, 2):
-                va.assign(_TWO, va.advance(out, v), va.advance(source, v))
+                va.assign(_TWO, va.advance(out, v), va.advance(va.pointer(empty), v))
             out = va.advance(out, width)
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):

@@ -30,7 +30,11 @@ def lane_tuple(width: int) -> tuple:
 # ------------------------------------------------------------------------------------------- pointers
 @intrinsic
 def pointer(context, array):
-    """Address of a contiguous array's first element."""
+    """Address of a contiguous array's first element.
+
+    The pointer does not keep the array alive. A function gives the memory of an array that it has made back after
+    the last line that names it: such an array is named wherever its memory is used, and the pointer kept nowhere.
+    """
 
     def generate(context, builder, signature, arguments):
         return context.make_array(signature.args[0])(context, builder, arguments[0]).data
