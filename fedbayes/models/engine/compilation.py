@@ -17,6 +17,8 @@ from numba.core.errors import TypingError
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
+from fedbayes.models.engine.compiled_code_file import CompiledCodeFile
+
 
 def compiled(function: Callable | None = None, **options) -> Callable:
     """Compile with numba: no fastmath (so that sums keep their order), without the GIL, cached on disk.
@@ -151,7 +153,8 @@ def _stamp(compilation, function: Callable) -> None:
     """Make the cache depend on the whole engine, of which any part may be inlined; numba looks at one file only."""
     if isinstance(compilation._cache, NullCache):
         return  # nowhere to keep it
-    compilation._cache._cache_file._source_stamp = _digest(function.__code__.co_filename)
+    cache = compilation._cache
+    cache._cache_file = CompiledCodeFile(cache._cache_file, _digest(function.__code__.co_filename))
 
 
 @functools.cache
