@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from fedbayes.atomic_file import write_atomically
 from fedbayes.errors import ConfigurationError
 from fedbayes.grid import text
@@ -250,23 +248,3 @@ def _first_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
         if have != want:
             return f"{have!r} where {want!r} is expected"
     return f"{len(found)} columns where {len(wanted)} are expected"
-
-
-TEXT_COLUMNS = (
-    "cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message", "reading",
-    "proposal", "versus", "weights", "class", "feature", "node",
-)  # fmt: skip
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a results file with typed columns: text stays text, empty numbers are NaN, inf is kept."""
-    header = pd.read_csv(path, nrows=0).columns
-    types = {column: str for column in header if column in TEXT_COLUMNS}
-    return pd.read_csv(
-        path, dtype=types, keep_default_na=False, na_values={c: [""] for c in header if c not in types}
-    )
-
-
-def read_runs(folder: Path) -> pd.DataFrame:
-    """Read ``runs.csv`` of a results folder."""
-    return read_table(Path(folder) / f"{RUNS}.csv")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedbayes.errors import FedbayesError
-from fedbayes.store import read_runs
+from fedbayes.result_frames import read_runs
 
 KEYS = (("cell", "fold"), ("cell", "proposal"))
 TIMINGS = ("fit_seconds", "predict_seconds")

@@ -12,7 +12,8 @@ import pytest
 
 from fedbayes.errors import ConfigurationError
 from fedbayes.manifest_file import dataset_facts, read_manifest, record_invocation
-from fedbayes.store import ResultStore, Table, read_runs
+from fedbayes.result_frames import read_runs
+from fedbayes.store import ResultStore, Table
 
 RUNS = Table("runs", ("cell", "fold", "epsilon", "status", "message"), ("cell", "fold"), ("cell", "fold"))
 

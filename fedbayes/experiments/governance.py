@@ -8,26 +8,12 @@ from typing import Any
 from fedbayes import config
 from fedbayes.data import intrusion
 from fedbayes.errors import ConfigurationError
-from fedbayes.experiments import governance_group
+from fedbayes.experiments import governance_group, governance_rows
 from fedbayes.experiments.governance_settings import PROPOSALS, READINGS, GovernanceSettings
 from fedbayes.grid import Cell, Task
-from fedbayes.store import Table
 
 NAME = "governance"
-
-RUNS = Table(
-    name="runs",
-    columns=governance_group.GOVERNANCE_COLUMNS,
-    key=("cell", "proposal"),
-    order=("dataset", "settings", "reading", "alpha", "seed", "proposal"),
-)
-GAUSSIANS = Table(
-    name="node_gaussians",
-    columns=governance_group.GAUSSIAN_COLUMNS,
-    key=("cell", "node", "class", "feature"),
-    order=("cell", "node", "class", "feature"),
-)
-TABLES = (RUNS, GAUSSIANS)
+TABLES = governance_rows.TABLES
 
 SETTINGS = tuple(field.name for field in dataclasses.fields(GovernanceSettings))
 KEYS = ("alpha", "seeds", "reading", "drop_duplicates", "gaussian_features", *SETTINGS)

@@ -16,6 +16,7 @@ from fedbayes.data.dataset import MixedDataset
 from fedbayes.errors import ConfigurationError
 from fedbayes.evaluation import accuracy, macro_f1, mcnemar, predict_labels
 from fedbayes.experiments.governance_nodes import Nodes, fit_nodes
+from fedbayes.experiments.governance_rows import RUNS
 from fedbayes.experiments.governance_settings import PROPOSALS, READINGS, GovernanceSettings
 from fedbayes.experiments.governance_split import split_rows
 from fedbayes.federated.governance import entropy_weights, icc_values, size_weights, target_weights
@@ -27,14 +28,6 @@ from fedbayes.federated.mixture import (
 )
 from fedbayes.federated.weight_learning import Objective, learn_weights, starting_points
 from fedbayes.randomness import generator
-
-GOVERNANCE_COLUMNS = (
-    "cell", "dataset", "rows", "classes", "clients", "alpha", "seed", "reading", "settings", "proposal",
-    "status", "accuracy", "macro_f1", "anll_mean", "anll_median", "weights", "jsd", "objective", "versus",
-    "both_right", "only_first", "only_second", "both_wrong", "mcnemar_statistic", "mcnemar_p",
-    "absent_classes", "fit_seconds", "message",
-)  # fmt: skip
-GAUSSIAN_COLUMNS = ("cell", "node", "class", "feature", "mean", "standard_deviation", "weight")
 
 
 class CellResult(NamedTuple):
@@ -71,8 +64,8 @@ def run_group(
     -------
     dict
         Reading to `CellResult`: one row per proposal in the order of `PROPOSALS`, with all columns of
-        `GOVERNANCE_COLUMNS` but ``cell`` and ``status``, and the nodes' Gaussians with those of
-        `GAUSSIAN_COLUMNS` but ``cell`` (raw units; ``weight`` is the node's under proposal A).
+        `governance_rows.RUNS` but ``cell`` and ``status``, and the nodes' Gaussians with those of
+        `governance_rows.GAUSSIANS` but ``cell`` (raw units; ``weight`` is the node's under proposal A).
 
     Raises
     ------
@@ -177,7 +170,8 @@ def _measures(truth: np.ndarray, labels: np.ndarray, posterior: np.ndarray) -> d
 
 def _against_baseline(truth: np.ndarray, labels: dict, name: str, method: str) -> dict[str, Any]:
     """Discordant counts and test of a proposal (first) against B (second); all empty for B."""
-    keys = GOVERNANCE_COLUMNS[GOVERNANCE_COLUMNS.index("versus") : GOVERNANCE_COLUMNS.index("absent_classes")]
+    columns = RUNS.columns
+    keys = columns[columns.index("versus") : columns.index("absent_classes")]
     if name == "B":
         return dict.fromkeys(keys, "")
     first, second = labels[name] == truth, labels["B"] == truth

@@ -12,7 +12,7 @@ from fedbayes.reporting.fedande_tables import sort_cells, title
 from fedbayes.reporting.figures import MARKERS, PALETTE, new_figure, save_figure, style
 from fedbayes.reporting.partial import partial_note
 from fedbayes.reporting.tables import MISSING, write_table
-from fedbayes.store import read_table
+from fedbayes.result_frames import read_table
 
 NAME = "convergence"
 SHOWN_ROUNDS = (1, 2, 3, 5, 10, 20, 50, 100, 200)

@@ -122,6 +122,6 @@ def test_a_task_gives_one_row_per_cell_and_proposal():
     tables = governance.run(task, dataset)
     keys = {(row["cell"], row["proposal"]) for row in tables["runs"]}
     assert keys == {(cell.key, proposal) for cell in cells for proposal in PROPOSALS}
-    assert all(set(row) == set(governance.RUNS.columns) for row in tables["runs"])
+    assert all(set(row) == set(governance.TABLES[0].columns) for row in tables["runs"])
     assert {row["feature"] for row in tables["node_gaussians"]} == {"duration"}
     assert {row["cell"] for row in tables["node_gaussians"]} == {cell.key for cell in cells}

@@ -11,11 +11,10 @@ from statsmodels.stats.contingency_tables import mcnemar
 from fedbayes.data.dataset import MixedDataset
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments.governance_group import (
-    GAUSSIAN_COLUMNS,
-    GOVERNANCE_COLUMNS,
     cost,
     run_group,
 )
+from fedbayes.experiments.governance_rows import GAUSSIANS, RUNS
 from fedbayes.experiments.governance_settings import PROPOSALS, GovernanceSettings
 from fedbayes.experiments.governance_split import partition_rows, split_rows
 from fedbayes.federated.governance import PAPER_NODES, icc_values
@@ -57,7 +56,7 @@ def test_columns_and_their_order(group):
     for reading, result in group.items():
         assert [row["proposal"] for row in result.rows] == list(PROPOSALS)
         for row in result.rows:
-            assert set(row) == set(GOVERNANCE_COLUMNS) - {"cell", "status"}
+            assert set(row) == set(RUNS.columns) - {"cell", "status"}
             assert (row["reading"], row["settings"], row["dataset"]) == (reading, "", "flows")
             assert (row["versus"] == "") == (row["proposal"] == "B")
             assert (row["objective"] == "") == (row["proposal"] not in ("A", "A0", "AR"))
@@ -65,7 +64,7 @@ def test_columns_and_their_order(group):
             assert row["fit_seconds"] > 0
             assert all(np.isfinite(value) for value in row.values() if isinstance(value, float))
             assert all(type(value) in (str, int, float) for value in row.values())
-        assert {key for row in result.gaussians for key in row} == set(GAUSSIAN_COLUMNS) - {"cell"}
+        assert {key for row in result.gaussians for key in row} == set(GAUSSIANS.columns) - {"cell"}
 
 
 def test_weights_read_back_to_the_last_digit(group):

@@ -1,6 +1,7 @@
 """The report as a user runs it: from a folder to files, on whole, partial and broken results."""
 
 import json
+import math
 import shutil
 
 import numpy as np
@@ -229,8 +230,20 @@ def test_a_useless_folder_gives_one_line(tmp_path, capsys, make, words):
     ("column", "value", "words"),
     [
         ("accuracy", "high", "data row 2: accuracy holds 'high', expected a number"),
-        ("status", "finished", "data row 2: status 'finished', expected one of done"),
-        ("n", "", "data row 2: column n is empty"),
+        ("accuracy", 1.5, "data row 2: accuracy holds '1.5', expected a number from 0 to 1"),
+        ("accuracy", math.inf, "data row 2: accuracy holds 'inf', expected a number from 0 to 1"),
+        ("macro_f1", -0.1, "data row 2: macro_f1 holds '-0.1', expected a number from 0 to 1"),
+        ("accuracy", "", "data row 2: accuracy is empty, expected a number in a row that is done"),
+        ("rows", "", "data row 2: rows is empty, expected a number in a row that is done"),
+        ("log_loss", math.inf, "data row 2: log_loss holds 'inf', expected a finite number"),
+        ("fit_seconds", -math.inf, "data row 2: fit_seconds holds '-inf', expected a finite number"),
+        ("status", "finished", "data row 2: status holds 'finished', expected one of done"),
+        ("status", "", "data row 2: status is empty, expected one of done"),
+        ("n", "", "data row 2: n is empty, expected a number"),
+        ("seed", "", "data row 2: seed is empty, expected a number"),
+        ("n", math.inf, "data row 2: n holds 'inf', expected a whole number from 0"),
+        ("fold", 0.5, "data row 2: fold holds '0.5', expected a whole number from 0"),
+        ("clients", -5, "data row 2: clients holds '-5', expected a whole number from 0"),
     ],
 )
 def test_broken_rows_are_named(synthetic, tmp_path, capsys, column, value, words):
@@ -238,7 +251,8 @@ def test_broken_rows_are_named(synthetic, tmp_path, capsys, column, value, words
     runs.loc[1, column] = value
     folder = synthetic.results(tmp_path, runs, manifest={"format": 1, "invocations": []})
     assert report.main([str(folder)]) == 2
-    assert words in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
 
 
 def test_a_folder_that_cannot_take_the_report_gives_one_line(synthetic, tmp_path, capsys):
