@@ -17,6 +17,12 @@ def options_last(arguments: Sequence[str]) -> list[str]:
 
     Hydra's own parser takes overrides in one piece only.
     """
+    overrides, options = _apart(arguments)
+    return overrides + options
+
+
+def _apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Overrides, and options of Hydra with their values."""
     with_value = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p",
                   "--cfg", "-c", "--experimental-rerun")  # fmt: skip
     overrides, options, rest = [], [], iter(arguments)
@@ -27,7 +33,7 @@ def options_last(arguments: Sequence[str]) -> list[str]:
                 options.extend(itertools.islice(rest, 1))
         else:
             overrides.append(argument)
-    return overrides + options
+    return overrides, options
 
 
 def without_places(arguments: Sequence[str]) -> list[str]:
@@ -113,7 +119,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
     """
     folders = config_folders(arguments)
     sweep = is_sweep(arguments)
-    overrides = [argument for argument in arguments if not argument.startswith("-")]
+    overrides, _ = _apart(arguments)
     known = {
         group: sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
         for group in ("experiment", "dataset")
@@ -123,6 +129,11 @@ def check_overrides(arguments: Sequence[str]) -> None:
         group, equals, value = argument.lstrip("+~").partition("=")
         if not group:
             raise ConfigurationError(f"{argument!r} names no key: write key=value")
+        if not equals and not argument.startswith("~"):
+            experiment = (
+                f"; an experiment is chosen with +experiment={group}" if group in known["experiment"] else ""
+            )
+            raise ConfigurationError(f"{argument!r} has no value: write key=value{experiment}")
         if group not in (*known, "execution"):
             _check_value(parser, argument)
             continue

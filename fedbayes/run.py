@@ -3,11 +3,12 @@
 Compose the configuration, enumerate the grid, run what is left of it, write the report.
 """
 
+import contextlib
 import math
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 import hydra
@@ -16,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from fedbayes import manifest, runner
 from fedbayes.command_line import check_overrides, config_folders, help_text, is_sweep, options_last
+from fedbayes.composition_errors import REFUSALS, explain
 from fedbayes.config import RunOptions, check_keys, conf_directory, required
 from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
@@ -23,6 +25,7 @@ from fedbayes.interruption import Interruption
 from fedbayes.manifest_file import dataset_facts, read_manifest, record_invocation
 from fedbayes.store import ResultStore
 
+FULL_ERROR = "HYDRA_FULL_ERROR"
 COMMON_KEYS = ("kind", "name", "dataset", *[key for key in RunOptions.field_names() if key != "name"])
 
 
@@ -50,6 +53,7 @@ def _main(arguments: list[str]) -> int:
         _print(help_text())
         return 0
     codes: list[int] = []
+    started = False
     try:
         check_overrides(arguments)
     except ConfigurationError as error:
@@ -57,12 +61,34 @@ def _main(arguments: list[str]) -> int:
 
     @hydra.main(config_path=str(conf_directory()), config_name="config", version_base="1.3")
     def job(composed: DictConfig) -> None:
+        nonlocal started
+        started = True
         codes.append(run(composed, arguments))
 
     with tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
         sys.argv[1:] = [f"hydra.sweep.dir={folder}", *arguments] if is_sweep(arguments) else arguments
-        job()
+        try:
+            with _errors_raised():
+                job()
+        except REFUSALS as error:
+            if started or os.environ.get(FULL_ERROR) == "1":
+                raise
+            _print(f"fedbayes: {explain(error, arguments, config_folders(arguments))}", sys.stderr)
+            return 1
     return max(codes, default=0)
+
+
+@contextlib.contextmanager
+def _errors_raised() -> Iterator[None]:
+    """Have Hydra raise its errors, which it would else print over many lines and end the process."""
+    before = os.environ.get(FULL_ERROR)
+    os.environ[FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[FULL_ERROR]
+        if before is not None:
+            os.environ[FULL_ERROR] = before
 
 
 def _refuse(error: FedbayesError) -> int:
@@ -97,6 +123,11 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     required(mapping, ("name", "dataset", *module.KEYS))
     options = RunOptions.from_mapping(mapping)
     parameters = module.parse(mapping, options.memory_limit)
+    if not isinstance(mapping["dataset"], dict):
+        raise ConfigurationError(
+            "dataset is not a mapping of names to descriptions: a file in FOLDER/dataset/ begins with `name:`, the rest "
+            "indented below it"
+        )
     if not mapping["dataset"]:
         raise ConfigurationError("dataset=[] is not allowed: choose at least one data set")
     specifications = _specifications(mapping["dataset"], arguments)

@@ -266,6 +266,11 @@ def test_a_small_sweep_of_hydra(tmp_path):
         ("+experiment=quickstart,fedande", "names several experiments"),
         ("execution=null", "execution=null is not allowed: one of local, dask"),
         ("=3", "'=3' names no key"),
+        (
+            "quickstart",
+            "'quickstart' has no value: write key=value; an experiment is chosen with +experiment=quickstart",
+        ),
+        ("folds", "'folds' has no value: write key=value"),
         ("output_dir=größe", "output_dir=größe needs quotes around its value: \"output_dir='größe'\""),
         ("+data_dir=a=b", "needs quotes around its value: \"+data_dir='a=b'\""),
         ("rounds=" + "9" * 5000, "rounds holds a number of thousands of digits"),
@@ -274,6 +279,51 @@ def test_a_small_sweep_of_hydra(tmp_path):
 def test_overrides_that_hydra_explains_badly(argument, words):
     with pytest.raises(ConfigurationError, match=re.escape(words)):
         check_overrides([argument])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["+experiment=fedande", "cliens=5"], "no key 'cliens'; did you mean 'clients'? (--help lists all keys)"),
+        (["-m", "+experiment=fedande", "seedz=1,2"], "no key 'seedz'; did you mean 'seeds'? (--help lists all keys)"),
+        (["clients=5"], "clients belongs to an experiment: choose one with +experiment=NAME (--help lists them)"),
+        (["+experiment=fedande", "execution.jobz=1"], "no key 'execution.jobz' (--help lists all keys)"),
+        (["+experiment=fedande", "n=[0"], "no viable alternative at input '[0'"),
+        (["execution=nosuch"], "In 'config': Could not find 'execution/nosuch'; Available options in 'execution': dask; local"),
+        (["--config-dir", "nosuch"], "Additional config directory '{here}/nosuch' not found"),
+    ],
+)  # fmt: skip
+def test_what_hydra_refuses_is_one_line(tmp_path, monkeypatch, capsys, arguments, line):
+    monkeypatch.chdir(tmp_path)
+    assert typed(monkeypatch, *arguments) == 1
+    assert capsys.readouterr().err == f"fedbayes: {line.format(here=tmp_path)}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        (b"mine: [1\nb: {", 1, "a configuration file is not valid YAML: "),
+        (b"mine:\n  title: a\n  title: b\n", 1, 'mine.yaml", line 3, column 3'),
+        (b"mine:\n  title: \xff\n", 1, "{here}/dataset/mine.yaml is not UTF-8 text"),
+        (b"mine:\n  title: ${oops", 1, "no viable alternative at input '${{oops'"),
+        (b"- 1\n- 2\n", 2, "dataset is not a mapping of names to descriptions"),
+        (b"title: a\n", 2, "name is None"),
+    ],
+)
+def test_a_data_set_file_that_cannot_be_read_is_one_line(tmp_path, monkeypatch, capsys, content, code, words):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "mine.yaml").write_bytes(content)
+    arguments = ["+experiment=fedande", "dataset=[mine]", f"--config-dir={tmp_path}", "dry_run=true"]
+    assert typed(monkeypatch, *arguments) == code
+    error = capsys.readouterr().err
+    assert words.format(here=tmp_path) in error and error.count("\n") == 1
+
+
+def typed(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["fedbayes.run", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
 
 
 def test_an_interpolation_that_leads_nowhere(capsys):

@@ -1,0 +1,69 @@
+"""What Hydra, OmegaConf and PyYAML refuse, said in one line with what helps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from hydra.errors import HydraException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from fedbayes.config import did_you_mean
+
+REFUSALS = (HydraException, OmegaConfBaseException, yaml.YAMLError, OSError, UnicodeDecodeError)
+"""What reading and composing configuration files raises."""
+
+
+def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path]) -> str:
+    """Say in one line why no configuration could be composed.
+
+    Parameters
+    ----------
+    error : one of `REFUSALS`
+    overrides
+        What was typed, without options.
+    folders
+        Those that Hydra composes from.
+    """
+    if isinstance(error, yaml.YAMLError):
+        return f"a configuration file is not valid YAML: {_one_line(error)}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{_not_text(folders)} is not UTF-8 text: save it as UTF-8"
+    cause = error.__cause__
+    key = getattr(cause, "full_key", None)
+    if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
+        return _unknown_key(key, overrides, folders)
+    return _one_line(error) or _one_line(cause)
+
+
+def _one_line(text: object) -> str:
+    wanted, _, _ = str(text).partition("Config search path")
+    lines = [line.strip() for line in wanted.splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("See https://", "object_type="))]
+    return "; ".join(kept).replace(":;", ":").replace(".;", ";")
+
+
+def _not_text(folders: Sequence[Path]) -> str:
+    for path in sorted(path for folder in folders for path in folder.rglob("*.yaml")):
+        try:
+            path.read_text(encoding="utf-8")
+        except (UnicodeDecodeError, OSError):
+            return str(path)
+    return "a configuration file"
+
+
+def _unknown_key(key: str, overrides: Sequence[str], folders: Sequence[Path]) -> str:
+    experiments = [path for folder in folders for path in (folder / "experiment").glob("*.yaml")]
+    of_experiments = [name for path in experiments for name in _top_keys(path)]
+    common = [name for folder in folders for name in _top_keys(folder / "config.yaml")]
+    chosen = any(override.lstrip("+~").startswith("experiment=") for override in overrides)
+    if key in of_experiments and not chosen:
+        return f"{key} belongs to an experiment: choose one with +experiment=NAME (--help lists them)"
+    return f"no key {key!r}{did_you_mean(key, [*common, *of_experiments])} (--help lists all keys)"
+
+
+def _top_keys(path: Path) -> list[str]:
+    try:
+        read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return []
+    return [str(key) for key in read] if isinstance(read, dict) else []
