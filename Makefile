@@ -59,6 +59,8 @@ report: $(READY)  ## Write tables, figures and claims of the published results a
 	@for folder in results/published/*/; do $(REPORT) $$folder || exit 1; done
 
 clean:  ## Remove the environment, caches and work under results/ (published results stay)
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	@[ ! -e '$(VENV)' ] || [ -f '$(VENV)/pyvenv.cfg' ] || \
+	  { echo "VENV=$(VENV) is not a virtual environment; nothing was removed"; exit 1; }
+	rm -rf '$(VENV)' .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 	find results -mindepth 1 -maxdepth 1 -not -name published -not -name README.md -exec rm -rf {} +

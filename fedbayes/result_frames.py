@@ -1,4 +1,4 @@
-"""Result files as data frames; apart from the store, which a run needs, because pandas takes long to import."""
+"""Result files as data frames, read and checked; the store itself, which runs append to, knows lines alone."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,6 +9,7 @@ from fedbayes.errors import ConfigurationError
 from fedbayes.experiments.fedande_cost import cost, skip_reason
 from fedbayes.experiments.fedande_parameters import (
     KEYS,
+    SCIPY_MAX_ITERATIONS,
     Parameters,
     acting_settings,
     data_options,
@@ -106,7 +107,12 @@ def _fold_names(folds: int, chosen: tuple[int, ...] | None) -> tuple[str, ...]:
 
 
 def notes(parameters: Parameters, datasets: Mapping[str, Any]) -> list[str]:
-    """Nothing of the data needs to be said before the run."""
+    """What the run leaves unheeded."""
+    if parameters.local_solver == "newton" and parameters.local_max_iterations != SCIPY_MAX_ITERATIONS:
+        return [
+            f"local_max_iterations={parameters.local_max_iterations} caps local_solver=lbfgs alone; newton, as chosen "
+            "here, goes on until it has converged"
+        ]
     return []
 
 

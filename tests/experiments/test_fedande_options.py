@@ -85,6 +85,13 @@ def test_wrong_options_are_named(changes, words):
         fedande.parse(BASE | changes, 4.0)
 
 
+def test_a_cap_that_does_not_act_is_said():
+    (note,) = fedande.notes(fedande.parse(BASE | {"local_solver": "newton"}, 4.0), {})
+    assert note.startswith("local_max_iterations=20 caps local_solver=lbfgs alone")
+    for changes in ({}, {"local_solver": "newton", "local_max_iterations": None}):
+        assert fedande.notes(fedande.parse(BASE | changes, 4.0), {}) == []
+
+
 def test_lists_of_rounds_and_local_steps_are_swept():
     cells, _ = grid(rounds=[3, 10], local_steps=[1, 5], n=1)
     swept = {c.settings_text for c in cells if (c.learner, c.regime) == ("discriminative", "federated")}
