@@ -16,8 +16,20 @@ from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.tables import fill_log_tables, log_of_counts
 
 
+MOST_CLASSES = 998
+"""The number of lanes is the length of a tuple, and numba's are shorter than 1000."""
+
+
 def lanes(n_classes: int) -> int:
-    """Return the number of vector lanes for so many classes: 2, 4, 8, then rounded up to even."""
+    """Return the number of vector lanes for so many classes: 2, 4, 8, then rounded up to even.
+
+    Raises
+    ------
+    ValueError
+        For more classes than code can be compiled for.
+    """
+    if n_classes > MOST_CLASSES:
+        raise ValueError(f"{n_classes} classes are too many: code is compiled for at most {MOST_CLASSES}")
     for width in (2, 4, 8):
         if n_classes <= width:
             return width

@@ -13,6 +13,12 @@ def test_lanes(classes, width):
     assert lanes(classes) == width
 
 
+def test_too_many_classes_are_named():
+    assert lanes(998) == 998
+    with pytest.raises(ValueError, match="999 classes are too many: code is compiled for at most 998"):
+        lanes(999)
+
+
 def test_cells_count_the_first_superparent_most_significant():
     X = np.array([[0, 1, 2], [1, 0, 0], [1, 1, 1]])
     assert cell_index(X, (0, 2), (2, 2, 3)).tolist() == [2, 3, 4]
