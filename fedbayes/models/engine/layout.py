@@ -15,7 +15,6 @@ import numpy as np
 from fedbayes.models.engine.compilation import compiled
 from fedbayes.models.engine.tables import fill_log_tables, log_of_counts
 
-
 MOST_CLASSES = 998
 """The number of lanes is the length of a tuple, and numba's are shorter than 1000."""
 
