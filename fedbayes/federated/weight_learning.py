@@ -92,13 +92,21 @@ class Objective:
 
     def varying(self, weights: np.ndarray) -> float:
         """J without its part that no weight changes; that part may be so large that it hides the rest."""
+        self._check(weights)
         value = _varying(weights, self._totals, self._shares, self._rows, self.target, self.penalty)
         return value if np.isfinite(value) else self._exactly(weights)
 
     def constrained(self, raw: np.ndarray, floor: float) -> float:
         """`varying` of a point normalised and lifted to the floor, in one compiled call."""
+        self._check(raw)
         value = _varying_lifted(raw, floor, self._totals, self._shares, self._rows, self.target, self.penalty)
         return value if np.isfinite(value) else self._exactly(constrain(raw, floor))
+
+    def _check(self, weights: np.ndarray) -> None:
+        if weights.shape != self.target.shape:
+            raise ValueError(
+                f"weights have shape {weights.shape}, expected {self.target.shape}: one for each node"
+            )
 
     def _exactly(self, weights: np.ndarray) -> float:
         """The plain formula, for weights (near) 0 where a product of exponentials leaves the doubles."""

@@ -148,3 +148,10 @@ def test_starting_points():
 def test_shapes_are_checked():
     with pytest.raises(ValueError, match="do not fit"):
         Objective(np.zeros((2, 5, 2)), np.zeros(4, int), np.ones(2))
+    objective = Objective(np.zeros((2, 4, 2)), np.zeros(4, int), np.array([0.5, 0.5]))
+    for weights in (np.ones(1), np.full(3, 1 / 3), np.ones((2, 1))):
+        for call in (objective, objective.varying, lambda raw: objective.constrained(raw, 0.05)):
+            with pytest.raises(
+                ValueError, match=r"weights have shape .*, expected \(2,\): one for each node"
+            ):
+                call(weights)

@@ -148,6 +148,10 @@ def prepare_clients(rows: TrainingRows, structure: Structure) -> Clients:
 def _sort(rows, structure):
     """Sort by client and cell at once: first_cell, cells, starts and the order of the rows."""
     n_clients = len(rows.first_row) - 1
+    if n_clients * structure.cells >= 2**63:
+        raise ValueError(
+            f"{n_clients} clients with {structure.cells} cells each: more than 64-bit numbers can tell apart"
+        )
     key = rows.owner * structure.cells + cells_of(rows.X, structure)
     if n_clients * structure.cells <= 1024 + 8 * len(key):
         keys, bounds, order = sort_by_cell(key, n_clients * structure.cells)

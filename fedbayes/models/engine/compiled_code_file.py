@@ -1,11 +1,15 @@
 """Where compiled code is kept: one file for each function and signature, so that processes share a folder safely."""
 
+import contextlib
 import hashlib
+import io
 import pickle
 from pathlib import Path
 from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
+
+DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 class CompiledCodeFile(IndexDataCacheFile):
@@ -31,23 +35,25 @@ class CompiledCodeFile(IndexDataCacheFile):
         return Path(self._cache_path) / f"{Path(self._index_name).stem}.{name}.code"
 
     def save(self, key: tuple, data: Any) -> None:
-        """Keep ``data`` for ``key``, in place of what an older source left there."""
-        with self._open_for_write(str(self._of(key))) as stream:
-            pickle.dump(self._version, stream)
-            stream.write(self._dump((self._source_stamp, key)))
-            stream.write(self._dump(data))
+        """Keep ``data`` for ``key``, in place of what an older source left there; where nothing can be kept, do not."""
+        content = pickle.dumps(self._version) + self._dump((self._source_stamp, key)) + self._dump(data)
+        with contextlib.suppress(OSError), self._open_for_write(str(self._of(key))) as stream:
+            stream.write(hashlib.sha256(content).digest() + content)
 
     def load(self, key: tuple) -> Any | None:
         """What is kept for ``key``, or None; a damaged file counts as none."""
         try:
-            with self._of(key).open("rb") as stream:
-                if pickle.load(stream) != self._version:  # whose other content may not be readable
-                    return None
-                if pickle.load(stream) != (self._source_stamp, key):
-                    return None
-                return pickle.load(stream)
-        except (OSError, EOFError, pickle.UnpicklingError):
+            found = self._of(key).read_bytes()
+        except OSError:
             return None
+        digest, content = found[:DIGEST_SIZE], io.BytesIO(found[DIGEST_SIZE:])
+        if hashlib.sha256(content.getbuffer()).digest() != digest:
+            return None
+        if pickle.load(content) != self._version:  # whose other content may not be readable
+            return None
+        if pickle.load(content) != (self._source_stamp, key):
+            return None
+        return pickle.load(content)
 
     def flush(self) -> None:
         """Forget everything kept for the function."""

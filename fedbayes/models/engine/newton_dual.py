@@ -118,7 +118,7 @@ def approach_by_rows(client, fresh, rho, tolerance, max_iterations, shared, weig
     """
     rows = client.y.shape[0]
     kernels = make_kernels(client, classes)
-    inverses = np.empty(kernels.products.shape[0] if classes > 2 else 0)
+    inverses = np.empty(kernels.products.shape[0] if classes != 2 else 0)
     start, dual = np.empty((classes, rows)), np.empty((classes, rows))
     margins, image = np.empty((classes, rows)), np.empty((classes, rows))
     probability, residual = np.empty((classes, rows)), np.empty((classes, rows))

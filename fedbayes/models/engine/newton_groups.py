@@ -77,7 +77,7 @@ def make_groups(starts, codes, offsets, values, classes):
     Groups, Room
     """
     cells, q = starts.shape[0] - 1, codes.shape[1]
-    worthwhile = classes <= MAXIMUM_CLASSES
+    worthwhile = 2 <= classes <= MAXIMUM_CLASSES  # one class has no pairs
     m, pairs = classes * q, classes * (classes - 1) // 2
     most = values + q * LARGEST_GROUP if worthwhile else 1
     groups = Groups(

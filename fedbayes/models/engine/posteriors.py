@@ -114,11 +114,12 @@ def _weigh(
                     own[y] = own[y] * uniform[j]
             for v in range(r):
                 for y in range(0, width, 2):
-                    target, factor = va.advance(goal, (wide + v) * width + y), va.advance(va.pointer(own), y)
+                    target = va.advance(goal, (wide + v) * width + y)
                     if k >= 0:
-                        va.assign_product(_TWO, target, factor, va.advance(entry, (value + v) * width + y))
+                        log_theta = va.advance(entry, (value + v) * width + y)
+                        va.assign_product(_TWO, target, va.advance(va.pointer(own), y), log_theta)
                     else:
-                        va.assign(_TWO, target, factor)
+                        va.assign(_TWO, target, va.advance(va.pointer(own), y))
             if unseen == 1:
                 for y in range(width):
                     count = in_cell[k, y] if k >= 0 else 0.0

@@ -114,7 +114,7 @@ def prepare_rows(X: np.ndarray, cardinalities: np.ndarray) -> ScoringRows:
         Domain sizes.
     """
     X = np.ascontiguousarray(X, np.int32)
-    cardinalities = np.asarray(cardinalities, np.int64)
+    cardinalities = np.ascontiguousarray(cardinalities, np.int64)
     members, entries = group_attributes(cardinalities)
     codes = np.empty((len(X), len(members) - 1), np.int32)
     _joint_codes(X, cardinalities, members, entries, codes)

@@ -15,6 +15,7 @@ from functools import partial
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from fedbayes.models.engine.compilation import compiled
@@ -35,6 +36,8 @@ def pointer(context, array):
     The pointer does not keep the array alive. A function gives the memory of an array that it has made back after
     the last line that names it: such an array is named wherever its memory is used, and the pointer kept nowhere.
     """
+    if array.layout != "C":
+        raise TypingError(f"pointer needs a contiguous array, got {array}")
 
     def generate(context, builder, signature, arguments):
         return context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -54,8 +54,8 @@ def test_code_of_another_source_or_numba_is_not_found_and_leaves_its_place(tmp_p
     assert new.load(TWO) is None
 
 
-@pytest.mark.parametrize("left", [0, 1, 20, -1])
-def test_a_damaged_file_counts_as_none(tmp_path, left):
+@pytest.mark.parametrize("left", [0, 1, 20, 40, -1])
+def test_a_file_cut_short_counts_as_none(tmp_path, left):
     file = code_file(tmp_path)
     file.save(TWO, "for two" * 99)
     path = only_file(tmp_path)
@@ -63,6 +63,28 @@ def test_a_damaged_file_counts_as_none(tmp_path, left):
     assert file.load(TWO) is None
     path.write_bytes(b"\0" * 100)  # a block that a power cut has left unwritten
     assert file.load(TWO) is None
+
+
+def test_any_changed_byte_makes_a_file_count_as_none(tmp_path):
+    file = code_file(tmp_path)
+    file.save(TWO, "for two")
+    path = only_file(tmp_path)
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        assert file.load(TWO) is None
+    file.save(TWO, "for two")
+    assert path.read_bytes() == whole and file.load(TWO) == "for two"
+
+
+def test_where_nothing_can_be_kept_nothing_is(tmp_path):
+    file = code_file(tmp_path)
+    file.save(TWO, "for two")
+    path = only_file(tmp_path)
+    path.unlink()
+    path.mkdir()
+    file.save(TWO, "for two")
+    assert file.load(TWO) is None and list(tmp_path.iterdir()) == [path]
 
 
 def test_flush_forgets_one_function(tmp_path):

@@ -56,6 +56,34 @@ def test_variants_are_the_models_of_the_public_api(clients, n):
             np.testing.assert_allclose(outcome.posteriors[3], 1 / CLASSES, rtol=1e-12)
 
 
+def test_domain_sizes_may_lie_apart_in_memory(clients):
+    apart = np.array([[size, 10**6] for size in CARDINALITIES], np.int64)[:, 0]
+    X_test = draw(80, 4)[0]
+    found, expected = (
+        evaluate_structures(clients, sizes, CLASSES, X_test, n=1, variants=VARIANTS[:1])[0].posteriors
+        for sizes in (apart, CARDINALITIES)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("rows", "attributes", "n"), [(1000, 20, 0), (1000, 20, 1), (3, 8, 0)])
+def test_one_class_alone_is_certain(rows, attributes, n):
+    X = np.random.default_rng(0).integers(0, 2, (rows, attributes))
+    for outcome in evaluate_structures(
+        [(X, np.zeros(rows, int))], [2] * attributes, 1, X[:50], n=n, variants=VARIANTS
+    ):
+        assert (outcome.posteriors == 1.0).all()
+
+
+def test_more_cells_of_clients_than_numbers_are_refused():
+    X = np.random.default_rng(0).integers(0, [2**20] * 3 + [2], (20, 4))
+    few = [(X, np.arange(20) % 2)]
+    with pytest.raises(ValueError, match="9 clients with 1152921504606846976 cells each"):
+        evaluate_structures(
+            few * 9, [2**20] * 3 + [2], 2, X[:5], n=3, variants=VARIANTS[:1], structures=[(0, 1, 2)]
+        )
+
+
 def test_results_do_not_depend_on_threads_or_company(clients):
     X_test = draw(150, 5)[0]
     options = {"n": 2, "variants": VARIANTS}

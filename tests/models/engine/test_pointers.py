@@ -14,46 +14,68 @@ LOOPS = (ast.For, ast.While)
 
 
 def base(node):
-    """Name of the array that an expression is (part of), or None."""
+    """Name of the array that an expression is, or is a view of; None for whatever makes a new one."""
     while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # array.reshape(...)
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "reshape"
+        ):
             node = node.func.value
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
         else:
             return None
     return node.id
 
 
-def unsafe_pointers(source):
-    """(function, line) of pointers to arrays made in a function, outside every loop that keeps them alive.
+def called(node):
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
 
-    An array lives until the last line that names it, and through a loop that names it and that it was made before.
+
+def unsafe_pointers(source):
+    """(function, line) of pointers to arrays that may be gone when the pointer is used.
+
+    The caller keeps the arrays among a function's parameters, unless numba writes the function into its callers. An
+    array that a function makes lives until the last line that names it: its pointer must not be kept under a name,
+    and it must be used inside a loop that the array was made before.
     """
     found = []
     for function in ast.walk(ast.parse(source)):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        made, uses = {}, []
-
-        def visit(node, loops, made=made, uses=uses):
-            if isinstance(node, ast.Assign):
-                targets = [t for target in node.targets for t in getattr(target, "elts", [target])]
-                values = getattr(node.value, "elts", [node.value] * len(targets))
-                for target, value in zip(targets, values, strict=False):
-                    if isinstance(target, ast.Name) and (base(value) == "np" or base(value) in made):
-                        made.setdefault(target.id, made.get(base(value), loops))
-            if (
-                isinstance(node, ast.Call)
-                and getattr(node.func, "attr", getattr(node.func, "id", "")) == "pointer"
-            ):
-                uses.append((base(node.args[0]), node.lineno, loops))
-            for child in ast.iter_child_nodes(node):
-                visit(child, (*loops, node) if isinstance(node, LOOPS) else loops)
-
-        visit(function, ())
-        found += [(function.name, line) for name, line, loops in uses if name in made and loops == made[name]]
+        if isinstance(function, ast.FunctionDef):
+            inlined = any("always" in ast.unparse(decorator) for decorator in function.decorator_list)
+            kept = set() if inlined else {argument.arg for argument in function.args.args}
+            found += [(function.name, line) for line in _unsafe_lines(function, kept)]
     return found
+
+
+def _unsafe_lines(function, kept):
+    made, lines = {}, []
+
+    def visit(node, loops, named):
+        if isinstance(node, ast.Assign):
+            targets = [t for target in node.targets for t in getattr(target, "elts", [target])]
+            values = getattr(node.value, "elts", [node.value])
+            values = values if len(values) == len(targets) else [ast.Constant(None)] * len(targets)
+            for target, value in zip(targets, values, strict=True):
+                if isinstance(target, ast.Name) and base(value) in kept:
+                    kept.add(target.id)
+                elif isinstance(target, ast.Name):
+                    made.setdefault(target.id, made.get(base(value), loops))
+        if called(node) == "pointer":
+            name = base(node.args[0])
+            if name not in kept and (named or name not in made or loops == made[name]):
+                lines.append(node.lineno)
+        for child in ast.iter_child_nodes(node):
+            keeps = named or isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.Return)
+            # what an operation returns is a number, but for the one that moves a pointer
+            keeps = keeps and not (
+                isinstance(child, ast.Call) and called(child) not in ("pointer", "advance")
+            )
+            visit(child, (*loops, node) if isinstance(node, LOOPS) else loops, keeps)
+
+    visit(function, (), False)
+    return lines
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -65,16 +87,31 @@ def test_pointers_are_to_arrays_that_live(path):
     ("body", "lines"),
     [
         ("a = np.empty(n)\n    p = pointer(a)\n    for i in range(n):\n        p[i] = 0.0", [3]),
-        ("a = np.empty(n)\n    for i in range(n):\n        va.pointer(a)[i] = 0.0", []),
+        ("a = np.empty(n)\n    for i in range(n):\n        use(va.pointer(a), i)", []),
         ("a, b = np.empty(n), n\n    use(va.pointer(a[b:]))", [3]),
         ("a = np.zeros(n).reshape(-1)\n    b = a[1:]\n    use(va.pointer(b))", [4]),
         ("for i in range(n):\n        a = np.empty(n)\n        use(va.pointer(a))", [4]),
+        (
+            "a = np.empty(n)\n    for i in range(n):\n        p = va.advance(va.pointer(a), i)\n    use(p)",
+            [4],
+        ),
+        ("a = np.empty(n)\n    for i in range(n):\n        p = va.dot(va.pointer(a), i)\n    use(p)", []),
+        ("use(va.pointer(np.empty(n)))", [2]),
+        ("a, b = make(n)\n    use(va.pointer(a))", [3]),
+        ("a = n.copy()\n    use(va.pointer(a))", [3]),
+        ("a = n + 1.0\n    use(va.pointer(a))", [3]),
+        ("a = n[1:].reshape(-1)\n    p = va.pointer(a)\n    use(p)", []),
         ("use(va.pointer(n[2:]))", []),
     ],
 )
 def test_the_rule_itself(body, lines):
     source = f"def f(n):\n    {body}\n"
     assert unsafe_pointers(source) == [("f", line) for line in lines]
+
+
+def test_parameters_of_inlined_functions_are_arrays_of_their_callers():
+    source = "@compiled(inline='always')\ndef f(n):\n    use(va.pointer(n))\n"
+    assert unsafe_pointers(source) == [("f", 3)]
 
 
 PROGRAM = """
