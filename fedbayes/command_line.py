@@ -1,15 +1,20 @@
 """What is typed: where Hydra needs help with it, and the help text."""
 
-import itertools
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from fedbayes.composition_errors import one_line
 from fedbayes.config import conf_directory, did_you_mean
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments import EXPERIMENTS
+
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+COMPLETION = ("install", "uninstall", "query")
+"""What may follow Hydra's options ``--info`` and ``--shell-completion``."""
 
 
 def options_last(arguments: Sequence[str]) -> list[str]:
@@ -25,14 +30,19 @@ def _apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Overrides, and options of Hydra with their values."""
     with_value = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p",
                   "--cfg", "-c", "--experimental-rerun")  # fmt: skip
-    overrides, options, rest = [], [], iter(arguments)
-    for argument in rest:
-        if argument.startswith("-"):
-            options.append(argument)
-            if argument in with_value:
-                options.extend(itertools.islice(rest, 1))
-        else:
+    overrides, options, rest = [], [], deque(arguments)
+    while rest:
+        argument = rest.popleft()
+        if not argument.startswith("-"):
             overrides.append(argument)
+            continue
+        options.append(argument)
+        following = rest[0] if rest else ""
+        # the value of these may be left out
+        info = argument in ("--info", "-i") and following in INFO
+        completion = argument in ("--shell-completion", "-sc") and following.partition("=")[0] in COMPLETION
+        if rest and (argument in with_value or info or completion):
+            options.append(rest.popleft())
     return overrides, options
 
 
@@ -146,6 +156,8 @@ def check_overrides(arguments: Sequence[str]) -> None:
         try:
             override = parser.parse_override(argument)
             parsed = override.value()
+        except ValueError:
+            raise ConfigurationError(f"{group} holds a number of thousands of digits") from None
         except Exception:  # Hydra explains its own grammar
             continue
         if group == "execution":
@@ -179,6 +191,8 @@ def _check_value(parser: OverridesParser, argument: str) -> None:
     except ValueError:  # Python reads no whole number of more than 4300 digits
         key = argument.partition("=")[0]
         raise ConfigurationError(f"{key} holds a number of thousands of digits") from None
+    except RecursionError:
+        raise ConfigurationError(f"{argument.partition('=')[0]} is nested too deeply") from None
     except HydraException:
         key, _, value = argument.partition("=")
         quoted = f"{key}='{value}'"
@@ -188,7 +202,7 @@ def _check_value(parser: OverridesParser, argument: str) -> None:
             parser.parse_override(quoted)
         except HydraException:
             return
-        raise ConfigurationError(f'{argument} needs quotes around its value: "{quoted}"') from None
+        raise ConfigurationError(one_line(f'{argument} needs quotes around its value: "{quoted}"')) from None
 
 
 def config_folders(arguments: Sequence[str]) -> list[Path]:

@@ -9,8 +9,9 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from fedbayes.config import did_you_mean
 
-REFUSALS = (HydraException, OmegaConfBaseException, yaml.YAMLError, OSError, UnicodeDecodeError)
-"""What reading and composing configuration files raises."""
+MOST_LETTERS = 600
+HYDRA_S = ("defaults", "hydra")
+"""Keys of Hydra itself in configuration files."""
 
 
 def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path]) -> str:
@@ -18,28 +19,37 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path])
 
     Parameters
     ----------
-    error : one of `REFUSALS`
+    error
+        What reading and composing configuration files raised.
     overrides
         What was typed, without options.
     folders
         Those that Hydra composes from.
     """
     if isinstance(error, yaml.YAMLError):
-        return f"a configuration file is not valid YAML: {_one_line(error)}"
+        return f"a configuration file is not valid YAML: {one_line(error)}"
     if isinstance(error, UnicodeDecodeError):
         return f"{_not_text(folders)} is not UTF-8 text: save it as UTF-8"
+    if isinstance(error, RecursionError):
+        return "a configuration file or value is nested too deeply, or includes itself"
     cause = error.__cause__
     key = getattr(cause, "full_key", None)
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
         return _unknown_key(key, overrides, folders)
-    return _one_line(error) or _one_line(cause)
+    said = one_line(error)
+    if not said or said.startswith("Error merging override"):
+        said += (": " if said else "") + one_line(cause)
+    known = isinstance(error, HydraException | OmegaConfBaseException | OSError | ValueError)
+    return said if known else f"{type(error).__name__}: {said}"
 
 
-def _one_line(text: object) -> str:
+def one_line(text: object) -> str:
+    """Join the lines of a message but those that help nobody, and cut it where it is very long."""
     wanted, _, _ = str(text).partition("Config search path")
     lines = [line.strip() for line in wanted.splitlines()]
     kept = [line for line in lines if line and not line.startswith(("See https://", "object_type="))]
-    return "; ".join(kept).replace(":;", ":").replace(".;", ";")
+    said = "; ".join(kept).replace(":;", ":").replace(".;", ";")
+    return said if len(said) <= MOST_LETTERS else f"{said[:MOST_LETTERS]}..."
 
 
 def _not_text(folders: Sequence[Path]) -> str:
@@ -54,7 +64,8 @@ def _not_text(folders: Sequence[Path]) -> str:
 def _unknown_key(key: str, overrides: Sequence[str], folders: Sequence[Path]) -> str:
     experiments = [path for folder in folders for path in (folder / "experiment").glob("*.yaml")]
     of_experiments = [name for path in experiments for name in _top_keys(path)]
-    common = [name for folder in folders for name in _top_keys(folder / "config.yaml")]
+    common = [name for folder in folders for name in _top_keys(folder / "config.yaml") if name not in HYDRA_S]
+    of_experiments = [name for name in of_experiments if name not in HYDRA_S]
     chosen = any(override.lstrip("+~").startswith("experiment=") for override in overrides)
     if key in of_experiments and not chosen:
         return f"{key} belongs to an experiment: choose one with +experiment=NAME (--help lists them)"

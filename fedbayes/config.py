@@ -244,6 +244,8 @@ class RunOptions:
             For the first key whose value is not allowed.
         """
         execution = mapping.get("execution") or {}
+        if not isinstance(execution, Mapping):
+            raise wrong("execution", execution, "one of local, dask")
         check_keys(execution, ("name", "address"), "execution")
         data_dir = mapping.get("data_dir")
         if data_dir is not None:

@@ -10,6 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 
+from fedbayes.console import say
 from fedbayes.errors import FedbayesError
 from fedbayes.manifest_file import read_manifest
 from fedbayes.result_frames import checked_runs
@@ -67,9 +68,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         written = write_report(folder)
     except (FedbayesError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", sys.stderr)
         return 2
-    print(summary(folder, written))
+    say(summary(folder, written))
     return 0
 
 

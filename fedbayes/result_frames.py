@@ -1,34 +1,59 @@
 """Result files as data frames, read and checked; the store itself, which runs append to, knows lines alone."""
 
+import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fedbayes.errors import ConfigurationError, FedbayesError
+from fedbayes.errors import ConfigurationError
 from fedbayes.experiments import fedande_rows, governance_rows
-from fedbayes.store import STATUSES
+from fedbayes.store import STATUSES, Table
 
-COLUMNS = {"fedande": fedande_rows.RUNS.columns, "governance": governance_rows.RUNS.columns}
+RUNS = {"fedande": fedande_rows.RUNS, "governance": governance_rows.RUNS}
+IDENTITY = (
+    "dataset",
+    "partition",
+    "clients",
+    "n",
+    "learner",
+    "regime",
+    "epsilon",
+    "settings",
+    "seed",
+    "fold",
+)
+"""Columns of which no two rows of FedAnDE that are done agree in all (the governance report has its own check)."""
 TEXT_COLUMNS = (
     "cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message", "reading",
     "proposal", "versus", "weights", "class", "feature", "node",
 )  # fmt: skip
+FROM_ONE = ("rows", "attributes", "classes", "clients")
 COUNTS = (
-    "rows", "attributes", "classes", "clients", "n", "seed", "fold", "parameters", "bytes_up", "bytes_down", "rounds",
-    "both_right", "only_first", "only_second", "both_wrong", "absent_classes",
+    "n", "seed", "fold", "parameters", "bytes_up", "bytes_down", "rounds", "round", "both_right", "only_first",
+    "only_second", "both_wrong", "absent_classes",
 )  # fmt: skip
+FROM_ZERO = (
+    "log_loss", "iterations", "fit_seconds", "predict_seconds", "seconds", "mcnemar_statistic", "standard_deviation",
+)  # fmt: skip
+ABOVE_ZERO = ("epsilon", "alpha")
 SHARES = ("accuracy", "macro_f1", "accuracy_client_std", "mcnemar_p")
 MAY_BE_INFINITE = ("epsilon", "anll_mean", "anll_median", "objective")
 """No noise is written as inf; a probability that underflows has an infinite loss."""
 ALWAYS = {"fedande": ("clients", "n", "seed", "fold"), "governance": ("clients", "alpha", "seed")}
 """Columns that no row leaves empty (``n`` is, for the learner without superparents)."""
-WHEN_DONE = ("rows", "classes", "accuracy", "macro_f1")
+LARGEST = 2.0**63
+WHEN_DONE = ("accuracy", "macro_f1")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a results file with typed columns: text stays text, empty numbers are NaN, inf is kept."""
+def read_runs(folder: Path) -> pd.DataFrame:
+    """Read ``runs.csv`` of a results folder with typed columns: text stays text, empty numbers are NaN, inf is kept."""
+    return _read_csv(Path(folder) / "runs.csv")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
     header = pd.read_csv(path, nrows=0).columns
     types = {column: str for column in header if column in TEXT_COLUMNS}
     return pd.read_csv(
@@ -36,9 +61,35 @@ def read_table(path: Path) -> pd.DataFrame:
     )
 
 
-def read_runs(folder: Path) -> pd.DataFrame:
-    """Read ``runs.csv`` of a results folder."""
-    return read_table(Path(folder) / "runs.csv")
+def checked_table(path: Path, table: Table) -> pd.DataFrame:
+    """Read a results file and check its columns and numbers.
+
+    Raises
+    ------
+    ConfigurationError
+        In one line, when the file is unreadable or of other columns, and naming the first row and column that hold
+        what no run can have written.
+    """
+    try:
+        frame = _read_csv(path)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # parser, encoding and conversion errors of pandas
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(
+            f"{path} is not a readable CSV file ({reason}); run again or restore it"
+        ) from None
+    missing = [column for column in table.columns if column not in frame.columns]
+    if missing:
+        raise ConfigurationError(
+            f"{path} is not a results file of this package: no column {', '.join(missing)}"
+        )
+    for column in table.columns:
+        if column in TEXT_COLUMNS:
+            frame[column] = frame[column].fillna("").astype(str)
+        else:
+            frame[column] = _numbers(path, frame, column)
+    return frame
 
 
 def checked_runs(folder: Path) -> tuple[pd.DataFrame, str]:
@@ -47,24 +98,14 @@ def checked_runs(folder: Path) -> tuple[pd.DataFrame, str]:
     Raises
     ------
     ConfigurationError
-        In one line, when the folder or the file is missing, unreadable or of other columns, and naming the first
-        row and column that hold what no run can have written.
+        As :func:`checked_table`, and when the folder is missing or the file is not there or has no rows.
     """
     path = folder / "runs.csv"
-    runs = _read(folder, path)
-    experiment = "governance" if "proposal" in runs.columns else "fedande"
-    missing = [column for column in COLUMNS[experiment] if column not in runs.columns]
-    if missing:
-        raise ConfigurationError(
-            f"{path} is not a results file of this package: no column {', '.join(missing)}"
-        )
+    _find(folder, path)
+    experiment = "governance" if "proposal" in _header(path) else "fedande"
+    runs = checked_table(path, RUNS[experiment])
     if runs.empty:
         raise ConfigurationError(f"{path} holds no rows; run the experiment first")
-    for column in COLUMNS[experiment]:
-        if column in TEXT_COLUMNS:
-            runs[column] = runs[column].fillna("").astype(str)
-        else:
-            runs[column] = _numbers(path, runs, column)
     _refuse(path, runs, "status", ~runs["status"].isin(STATUSES), f"one of {', '.join(sorted(STATUSES))}")
     done = runs["status"] == "done"
     for column in ALWAYS[experiment]:
@@ -72,10 +113,22 @@ def checked_runs(folder: Path) -> tuple[pd.DataFrame, str]:
         _refuse(path, runs, column, runs[column].isna() & needed, "a number")
     for column in WHEN_DONE:
         _refuse(path, runs, column, runs[column].isna() & done, "a number in a row that is done")
+    if experiment == "governance":
+        wrong = [not _are_weights(*pair) for pair in zip(runs["weights"], runs["clients"], strict=True)]
+        _refuse(
+            path, runs, "weights", wrong, "a number for every client, separated by semicolons, or nothing"
+        )
+        return runs, experiment
+    repeated = runs[done].duplicated(list(IDENTITY))
+    if repeated.any():
+        row = int(repeated.index[repeated.to_numpy().argmax()])
+        raise ConfigurationError(
+            f"{path}, data row {row + 1}: a second row of the same {', '.join(IDENTITY)}"
+        )
     return runs, experiment
 
 
-def _read(folder: Path, path: Path) -> pd.DataFrame:
+def _find(folder: Path, path: Path) -> None:
     remedy = "give the folder that python -m fedbayes.run wrote to (its output_dir)"
     if not folder.exists():
         raise ConfigurationError(f"folder {folder} does not exist; {remedy}")
@@ -84,17 +137,24 @@ def _read(folder: Path, path: Path) -> pd.DataFrame:
     if not path.is_file():
         what = "holds no runs.csv" if any(folder.iterdir()) else "is empty"
         raise ConfigurationError(f"folder {folder} {what}; {remedy}")
+
+
+def _header(path: Path) -> list[str]:
     try:
-        return read_runs(folder)
-    except FedbayesError:
-        raise
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # parser, encoding and conversion errors of pandas
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(
-            f"{path} is not a readable CSV file ({reason}); run again or restore it"
-        ) from None
+        with path.open(encoding="utf-8", errors="replace", newline="") as stream:
+            return next(csv.reader(stream), [])
+    except (OSError, csv.Error):
+        return []  # which reading the whole file explains
+
+
+def _are_weights(weights: str, clients: float) -> bool:
+    if not weights:
+        return True
+    try:
+        numbers = [float(weight) for weight in weights.split(";")]
+    except ValueError:
+        return False
+    return len(numbers) == clients and all(map(math.isfinite, numbers))
 
 
 def _numbers(path: Path, runs: pd.DataFrame, column: str) -> pd.Series:
@@ -102,14 +162,19 @@ def _numbers(path: Path, runs: pd.DataFrame, column: str) -> pd.Series:
     found = runs[column]
     numbers = pd.to_numeric(found, errors="coerce").astype(float)
     _refuse(path, runs, column, numbers.isna() & found.notna() & (found.astype(str) != "nan"), "a number")
-    if column in COUNTS:
-        _refuse(
-            path, runs, column, (numbers < 0) | (numbers % 1 != 0) & numbers.notna(), "a whole number from 0"
-        )
+    part = (numbers % 1 != 0) & numbers.notna() | (numbers > LARGEST)
+    if column in FROM_ONE:
+        _refuse(path, runs, column, (numbers < 1) | part, "a whole number from 1")
+    elif column in COUNTS:
+        _refuse(path, runs, column, (numbers < 0) | part, "a whole number from 0")
     elif column in SHARES:
         _refuse(path, runs, column, (numbers < 0) | (numbers > 1), "a number from 0 to 1")
     elif column not in MAY_BE_INFINITE:
         _refuse(path, runs, column, np.isinf(numbers), "a finite number")
+    if column in FROM_ZERO:
+        _refuse(path, runs, column, numbers < 0, "a number from 0")
+    elif column in ABOVE_ZERO:
+        _refuse(path, runs, column, numbers <= 0, "a number above 0")
     return numbers
 
 

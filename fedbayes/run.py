@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
@@ -17,8 +17,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from fedbayes import manifest, runner
 from fedbayes.command_line import check_overrides, config_folders, help_text, is_sweep, options_last
-from fedbayes.composition_errors import REFUSALS, explain
+from fedbayes.composition_errors import explain, one_line
 from fedbayes.config import RunOptions, check_keys, conf_directory, required
+from fedbayes.console import say
 from fedbayes.errors import ConfigurationError, FedbayesError
 from fedbayes.experiments import EXPERIMENTS, experiment
 from fedbayes.interruption import Interruption
@@ -34,23 +35,14 @@ def main() -> None:
     try:
         code = _main(options_last(sys.argv[1:]))
     except KeyboardInterrupt:  # before the first cell or after the last one
-        _print("interrupted: finished cells are saved; the same command goes on", sys.stderr)
+        say("interrupted: finished cells are saved; the same command goes on", sys.stderr)
         code = 130
     sys.exit(code)
 
 
-def _print(text: str, stream: TextIO | None = None) -> None:
-    """Print on stdout or ``stream``; that its reader has gone (``| head``) is no fault of the run."""
-    stream = stream or sys.stdout
-    try:
-        print(text, file=stream, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 def _main(arguments: list[str]) -> int:
     if {"-h", "--help"} & set(arguments):
-        _print(help_text())
+        say(help_text())
         return 0
     codes: list[int] = []
     started = False
@@ -64,16 +56,17 @@ def _main(arguments: list[str]) -> int:
         nonlocal started
         started = True
         codes.append(run(composed, arguments))
+        started = False
 
     with tempfile.TemporaryDirectory(prefix="fedbayes-") as folder:
         sys.argv[1:] = [f"hydra.sweep.dir={folder}", *arguments] if is_sweep(arguments) else arguments
         try:
             with _errors_raised():
                 job()
-        except REFUSALS as error:
+        except Exception as error:  # whatever Hydra and PyYAML raise: nothing of ours has run then
             if started or os.environ.get(FULL_ERROR) == "1":
                 raise
-            _print(f"fedbayes: {explain(error, arguments, config_folders(arguments))}", sys.stderr)
+            say(f"fedbayes: {explain(error, arguments, config_folders(arguments))}", sys.stderr)
             return 1
     return max(codes, default=0)
 
@@ -92,7 +85,7 @@ def _errors_raised() -> Iterator[None]:
 
 
 def _refuse(error: FedbayesError) -> int:
-    _print(f"fedbayes: {error}", sys.stderr)
+    say(f"fedbayes: {error}", sys.stderr)
     return 2
 
 
@@ -103,12 +96,12 @@ def run(composed: DictConfig, arguments: Sequence[str]) -> int:
     except ConfigurationError as error:
         return _refuse(error)
     except OmegaConfBaseException as error:  # an interpolation ${...} that leads nowhere
-        return _refuse(ConfigurationError(" ".join(str(error).split())))
+        return _refuse(ConfigurationError(one_line(error)))
     except FedbayesError as error:
-        _print(f"fedbayes: {error}", sys.stderr)
+        say(f"fedbayes: {error}", sys.stderr)
         return 1
     except OSError as error:
-        _print(f"fedbayes: {error}; finished cells are saved, the same command goes on", sys.stderr)
+        say(f"fedbayes: {error}; finished cells are saved, the same command goes on", sys.stderr)
         return 1
 
 
@@ -154,14 +147,14 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
     if before and options.rerun != "all":
         notes += manifest.recorded_otherwise(options.output_dir, mapping, module.RECORDING)
     for note in notes:
-        _print(f"fedbayes: note: {note}", sys.stderr)
+        say(f"fedbayes: note: {note}", sys.stderr)
     todo = sum(len(parts) for _, parts in remaining)
     if todo:
         runner.check_executor(options)
     entry = manifest.invocation(mapping, options, module, variants, datasets, arguments)
     record_invocation(options.output_dir, entry)
     if todo:
-        _print(f"{todo} rows to do; on a new machine the first ones wait for the compiler")
+        say(f"{todo} rows to do; on a new machine the first ones wait for the compiler")
     try:
         with Interruption() as interruption:
             summary = runner.run_grid(grid, options, store, remaining, datasets, errors, interruption)
@@ -174,7 +167,7 @@ def _run(mapping: Mapping[str, Any], arguments: Sequence[str]) -> int:
         from fedbayes.report import write_report
 
         write_report(options.output_dir)
-        _print(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
+        say(f"report: {options.output_dir / 'tables'} and {options.output_dir / 'figures'}")
     return summary.exit_code
 
 
@@ -214,12 +207,12 @@ def _dry_run(grid: runner.Grid, options: RunOptions) -> int:
     remaining = grid.remaining(statuses, options.rerun)
     todo = sum(len(parts) for _, parts in remaining)
     seconds = sum(task.cost for task in grid.tasks(remaining))
-    _print(f"cells: {len(grid.cells)} ({grid.size} rows)")
+    say(f"cells: {len(grid.cells)} ({grid.size} rows)")
     done = grid.done(statuses)
-    _print(f"rows done: {done}")
-    _print(f"rows to do: {todo}{', those done among them' if done and options.rerun == 'all' else ''}")
+    say(f"rows done: {done}")
+    say(f"rows to do: {todo}{', those done among them' if done and options.rerun == 'all' else ''}")
     wall = in_words(seconds / options.jobs)
-    _print(f"rough cost: {in_words(seconds, 'core-')}, {wall} with jobs={options.jobs}")
+    say(f"rough cost: {in_words(seconds, 'core-')}, {wall} with jobs={options.jobs}")
     return 0
 
 
@@ -240,13 +233,13 @@ def _say(options: RunOptions, summary: runner.Summary, before: int, todo: int) -
     )
     counts = counts or ("none finished" if todo else "nothing to do")
     anew = " and are computed anew" if before and options.rerun == "all" else ""
-    _print(f"{options.output_dir / 'runs.csv'}: {before} rows were done before{anew}; now {counts}")
+    say(f"{options.output_dir / 'runs.csv'}: {before} rows were done before{anew}; now {counts}")
     if summary.problems:
-        _print("\nmissing rows and why:", sys.stderr)
+        say("\nmissing rows and why:", sys.stderr)
         for (status, dataset, message), count in sorted(summary.problems.items()):
-            _print(f"  {status:<12}{dataset:<16}{count:>6}  {message}", sys.stderr)
+            say(f"  {status:<12}{dataset:<16}{count:>6}  {message}", sys.stderr)
     if summary.interrupted:
-        _print(
+        say(
             "interrupted: finished cells are saved; the same command goes on where this one stopped",
             sys.stderr,
         )

@@ -274,6 +274,8 @@ def test_a_small_sweep_of_hydra(tmp_path):
         ("output_dir=größe", "output_dir=größe needs quotes around its value: \"output_dir='größe'\""),
         ("+data_dir=a=b", "needs quotes around its value: \"+data_dir='a=b'\""),
         ("rounds=" + "9" * 5000, "rounds holds a number of thousands of digits"),
+        ("dataset=" + "9" * 5000, "dataset holds a number of thousands of digits"),
+        ("n=" + "[" * 1500 + "]" * 1500, "n is nested too deeply"),
     ],
 )
 def test_overrides_that_hydra_explains_badly(argument, words):
@@ -290,6 +292,10 @@ def test_overrides_that_hydra_explains_badly(argument, words):
         (["+experiment=fedande", "execution.jobz=1"], "no key 'execution.jobz' (--help lists all keys)"),
         (["+experiment=fedande", "n=[0"], "no viable alternative at input '[0'"),
         (["execution=nosuch"], "In 'config': Could not find 'execution/nosuch'; Available options in 'execution': dask; local"),
+        (["+experiment=fedande", "execution=5"], "Config group override must be a string or a list. Got int"),
+        (["+experiment=fedande", "n.b=1"], "invalid literal for int() with base 10: 'b'"),
+        (["+experiment=fedande", "--resolve"],
+         "The --resolve flag can only be used in conjunction with --cfg or --help"),
         (["--config-dir", "nosuch"], "Additional config directory '{here}/nosuch' not found"),
     ],
 )  # fmt: skip
@@ -306,6 +312,8 @@ def test_what_hydra_refuses_is_one_line(tmp_path, monkeypatch, capsys, arguments
         (b"mine:\n  title: a\n  title: b\n", 1, 'mine.yaml", line 3, column 3'),
         (b"mine:\n  title: \xff\n", 1, "{here}/dataset/mine.yaml is not UTF-8 text"),
         (b"mine:\n  title: ${oops", 1, "no viable alternative at input '${{oops'"),
+        (b"defaults: [mine]\n", 1, "a configuration file or value is nested too deeply, or includes itself"),
+        (b"mine:\n  rows: " + b"9" * 5000, 1, "Exceeds the limit"),
         (b"- 1\n- 2\n", 2, "dataset is not a mapping of names to descriptions"),
         (b"title: a\n", 2, "name is None"),
     ],
@@ -317,6 +325,21 @@ def test_a_data_set_file_that_cannot_be_read_is_one_line(tmp_path, monkeypatch, 
     assert typed(monkeypatch, *arguments) == code
     error = capsys.readouterr().err
     assert words.format(here=tmp_path) in error and error.count("\n") == 1
+
+
+def test_an_executor_that_is_none_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "experiment").mkdir()
+    own = "# @package _global_\ndefaults: [fedande]\nexecution: 5\n"
+    (tmp_path / "experiment" / "own.yaml").write_text(own)
+    assert typed(monkeypatch, "+experiment=own", f"--config-dir={tmp_path}", "dry_run=true") == 2
+    assert "execution=5 is not allowed: one of local, dask" in capsys.readouterr().err
+
+
+def test_values_of_hydras_options_are_not_taken_for_overrides():
+    arguments = ["--info", "defaults", "n=1", "-m", "--shell-completion", "install=bash", "-i", "seeds=1"]
+    assert options_last(arguments) == [
+        "n=1", "seeds=1", "--info", "defaults", "-m", "--shell-completion", "install=bash", "-i",
+    ]  # fmt: skip
 
 
 def typed(monkeypatch, *arguments):

@@ -108,7 +108,9 @@ def _fold_names(folds: int, chosen: tuple[int, ...] | None) -> tuple[str, ...]:
 
 def notes(parameters: Parameters, datasets: Mapping[str, Any]) -> list[str]:
     """What the run leaves unheeded."""
-    if parameters.local_solver == "newton" and parameters.local_max_iterations != SCIPY_MAX_ITERATIONS:
+    acts = "discriminative" in parameters.learner and {"local", "centralised"} & set(parameters.regime)
+    capped = parameters.local_max_iterations != SCIPY_MAX_ITERATIONS
+    if acts and capped and parameters.local_solver == "newton":
         return [
             f"local_max_iterations={parameters.local_max_iterations} caps local_solver=lbfgs alone; newton, as chosen "
             "here, goes on until it has converged"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from fedbayes.experiments.fedande_rows import ROUNDS
 from fedbayes.reporting.fedande_series import Study, model_name, parse_settings
 from fedbayes.reporting.fedande_tables import sort_cells, title
 from fedbayes.reporting.figures import MARKERS, PALETTE, new_figure, save_figure, style
 from fedbayes.reporting.partial import partial_note
 from fedbayes.reporting.tables import MISSING, write_table
-from fedbayes.result_frames import read_table
+from fedbayes.result_frames import checked_table
 
 NAME = "convergence"
 SHOWN_ROUNDS = (1, 2, 3, 5, 10, 20, 50, 100, 200)
@@ -32,7 +33,7 @@ def read_rounds(study: Study, folder: Path) -> pd.DataFrame:
     path = Path(folder) / "rounds.csv"
     if not path.exists():
         return pd.DataFrame()
-    rounds = read_table(path)
+    rounds = checked_table(path, ROUNDS)
     runs = study.runs[study.runs["status"] == "done"]
     chosen = runs[runs["shared"] == study.shared][["cell", "fold", "settings", "rounds"]]
     rounds = rounds.merge(chosen, on=["cell", "fold"], validate="many_to_one")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fedbayes.errors import FedbayesError
+from fedbayes.experiments.governance_rows import GAUSSIANS
 from fedbayes.reporting.claims import write_claims
 from fedbayes.reporting.figures import SUFFIXES
 from fedbayes.reporting.files import remove_stale
@@ -20,6 +21,7 @@ from fedbayes.reporting.governance_format import Table
 from fedbayes.reporting.governance_inconsistencies import inconsistencies_table
 from fedbayes.reporting.governance_study import Study
 from fedbayes.reporting.governance_tables import tables_of_paper
+from fedbayes.result_frames import checked_table
 
 TITLE = "Claims of the governance paper"
 
@@ -71,7 +73,9 @@ def read_study(folder: Path, runs: pd.DataFrame, manifest: Mapping[str, Any]) ->
     from fedbayes.manifest_file import dataset_facts
 
     path = Path(folder) / "node_gaussians.csv"
-    gaussians = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=["cell", "feature"])
+    gaussians = (
+        checked_table(path, GAUSSIANS) if path.is_file() else pd.DataFrame(columns=["cell", "feature"])
+    )
     return Study(runs=runs, facts=dataset_facts(manifest), gaussians=gaussians)
 
 

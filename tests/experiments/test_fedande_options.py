@@ -88,7 +88,8 @@ def test_wrong_options_are_named(changes, words):
 def test_a_cap_that_does_not_act_is_said():
     (note,) = fedande.notes(fedande.parse(BASE | {"local_solver": "newton"}, 4.0), {})
     assert note.startswith("local_max_iterations=20 caps local_solver=lbfgs alone")
-    for changes in ({}, {"local_solver": "newton", "local_max_iterations": None}):
+    newton = {"local_solver": "newton"}
+    for changes in ({}, newton | {"local_max_iterations": None}, newton | {"learner": "generative"}):
         assert fedande.notes(fedande.parse(BASE | changes, 4.0), {}) == []
 
 

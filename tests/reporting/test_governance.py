@@ -1,6 +1,7 @@
 """The governance report against values worked out by hand."""
 
 import itertools
+import json
 import re
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+from fedbayes import report
 from fedbayes.errors import FedbayesError
 from fedbayes.evaluation import mcnemar
 from fedbayes.reporting import governance, governance_checks, governance_figures, governance_published
@@ -505,6 +507,35 @@ def test_synthetic_flows_stay_out_of_the_papers_tables(tmp_path, monkeypatch):
         "Synthetic flows made by a generator" in (tmp_path / "figures/synthetic_flows_weights.md").read_text()
     )
     assert "claims: 0 reproduced, 1 partly, 0 not, 28 not testable" in (tmp_path / "CLAIMS.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "value", "words"),
+    [
+        ("runs.csv", "weights", "text", "data row 1: weights holds 'text', expected a number for every client"),
+        ("runs.csv", "weights", "0.5;0.5", "data row 1: weights holds '0.5;0.5', expected a number for every client"),
+        ("runs.csv", "clients", "0", "data row 1: clients holds '0', expected a whole number from 1"),
+        ("runs.csv", "alpha", "0", "data row 1: alpha holds '0.0', expected a number above 0"),
+        ("node_gaussians.csv", "mean", "x", "data row 1: mean holds 'x', expected a number"),
+        ("node_gaussians.csv", "standard_deviation", "-1", "standard_deviation holds '-1.0', expected a number from 0"),
+        ("node_gaussians.csv", None, "", "node_gaussians.csv is not a readable CSV file"),
+        ("node_gaussians.csv", None, "a,b\n1,2\n", "node_gaussians.csv is not a results file of this package: no column"),
+    ],
+)  # fmt: skip
+def test_files_that_no_run_has_written_are_named(tmp_path, capsys, file, column, value, words):
+    runs = make_runs(datasets=("nsl-kdd",), levels=(1.0,), seeds=(42,))
+    tables = {"runs.csv": runs, "node_gaussians.csv": make_gaussians(runs)}
+    for name, table in tables.items():
+        if name == file and column:
+            table = table.astype(object)
+            table.loc[0, column] = value
+        table.to_csv(tmp_path / name, index=False)
+    if column is None:
+        (tmp_path / file).write_text(value)
+    (tmp_path / "manifest.json").write_text(json.dumps(make_manifest(datasets=("nsl-kdd",))))
+    assert report.main([str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
 
 
 def test_a_broken_invariant_ends_the_report_after_writing_it(tmp_path, monkeypatch):

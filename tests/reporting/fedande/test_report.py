@@ -234,7 +234,10 @@ def test_a_useless_folder_gives_one_line(tmp_path, capsys, make, words):
         ("accuracy", math.inf, "data row 2: accuracy holds 'inf', expected a number from 0 to 1"),
         ("macro_f1", -0.1, "data row 2: macro_f1 holds '-0.1', expected a number from 0 to 1"),
         ("accuracy", "", "data row 2: accuracy is empty, expected a number in a row that is done"),
-        ("rows", "", "data row 2: rows is empty, expected a number in a row that is done"),
+        ("rows", 0, "data row 2: rows holds '0', expected a whole number from 1"),
+        ("epsilon", 0, "data row 2: epsilon holds '0.0', expected a number above 0"),
+        ("fit_seconds", -1, "data row 2: fit_seconds holds '-1.0', expected a number from 0"),
+        ("seed", 1e300, "data row 2: seed holds '1e+300', expected a whole number from 0"),
         ("log_loss", math.inf, "data row 2: log_loss holds 'inf', expected a finite number"),
         ("fit_seconds", -math.inf, "data row 2: fit_seconds holds '-inf', expected a finite number"),
         ("status", "finished", "data row 2: status holds 'finished', expected one of done"),
@@ -243,7 +246,7 @@ def test_a_useless_folder_gives_one_line(tmp_path, capsys, make, words):
         ("seed", "", "data row 2: seed is empty, expected a number"),
         ("n", math.inf, "data row 2: n holds 'inf', expected a whole number from 0"),
         ("fold", 0.5, "data row 2: fold holds '0.5', expected a whole number from 0"),
-        ("clients", -5, "data row 2: clients holds '-5', expected a whole number from 0"),
+        ("clients", -5, "data row 2: clients holds '-5', expected a whole number from 1"),
     ],
 )
 def test_broken_rows_are_named(synthetic, tmp_path, capsys, column, value, words):
@@ -253,6 +256,14 @@ def test_broken_rows_are_named(synthetic, tmp_path, capsys, column, value, words
     assert report.main([str(folder)]) == 2
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
+
+
+def test_a_row_that_stands_twice_is_named(synthetic, tmp_path, capsys):
+    runs = synthetic.runs(folds=1)
+    again = runs.iloc[[2]].assign(cell="another", accuracy=0.5)
+    folder = synthetic.results(tmp_path, pd.concat([runs, again]), manifest={"format": 1, "invocations": []})
+    assert report.main([str(folder)]) == 2
+    assert f"data row {len(runs) + 1}: a second row of the same dataset, partition" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_take_the_report_gives_one_line(synthetic, tmp_path, capsys):
