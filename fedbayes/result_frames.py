@@ -61,8 +61,8 @@ def _read_csv(path: Path) -> pd.DataFrame:
     )
 
 
-def checked_table(path: Path, table: Table) -> pd.DataFrame:
-    """Read a results file and check its columns and numbers.
+def checked_table(path: Path, table: Table, always: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a results file and check its columns and numbers; those of ``always`` are never empty.
 
     Raises
     ------
@@ -89,6 +89,8 @@ def checked_table(path: Path, table: Table) -> pd.DataFrame:
             frame[column] = frame[column].fillna("").astype(str)
         else:
             frame[column] = _numbers(path, frame, column)
+    for column in always:
+        _refuse(path, frame, column, frame[column].isna(), "a number")
     return frame
 
 

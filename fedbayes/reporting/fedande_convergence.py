@@ -33,7 +33,8 @@ def read_rounds(study: Study, folder: Path) -> pd.DataFrame:
     path = Path(folder) / "rounds.csv"
     if not path.exists():
         return pd.DataFrame()
-    rounds = checked_table(path, ROUNDS)
+    numbered = ("clients", "n", "round")
+    rounds = checked_table(path, ROUNDS, always=numbered).astype(dict.fromkeys(numbered, int))
     runs = study.runs[study.runs["status"] == "done"]
     chosen = runs[runs["shared"] == study.shared][["cell", "fold", "settings", "rounds"]]
     rounds = rounds.merge(chosen, on=["cell", "fold"], validate="many_to_one")

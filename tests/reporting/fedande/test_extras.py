@@ -1,9 +1,12 @@
 """Report of logistic regression, of few structures and of rounds: beside the main tables, not in them."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from fedbayes.errors import ConfigurationError
 from fedbayes.report import write_report
 
 
@@ -70,6 +73,24 @@ def test_few_structures_are_set_against_all_of_them(results):
     assert set(table[table["choice"] == "all"]["difference"]) == {0.0}
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rounds: "", "is not a readable CSV file"),
+        (lambda rounds: rounds.replace("round,", "turn,", 1), "is not a results file of this package: no column round"),
+        (lambda rounds: rounds.replace(",car,5,", ",car,,", 1), "data row 1: clients is empty, expected a number"),
+        (lambda rounds: rounds.replace(",0.25\n", ",soon\n", 1), "data row 1: seconds holds 'soon', expected a number"),
+    ],
+)  # fmt: skip
+def test_rounds_that_no_run_has_written_are_named(results, tmp_path, change, words):
+    folder, _, _ = results
+    for name in ("runs.csv", "manifest.json"):
+        shutil.copy(folder / name, tmp_path)
+    (tmp_path / "rounds.csv").write_text(change((folder / "rounds.csv").read_text()))
+    with pytest.raises(ConfigurationError, match=words):
+        write_report(tmp_path)
+
+
 def test_convergence_sums_bytes_and_averages_folds(results):
     folder, names, _ = results
     assert {"convergence.md", "convergence.png", "convergence.pdf"} <= names
@@ -82,6 +103,7 @@ def test_convergence_sums_bytes_and_averages_folds(results):
     np.testing.assert_allclose(third["seconds"], 0.75)
     assert (third["repeats"] == 2).all()
     assert "T = 10" in (folder / "tables" / "convergence.md").read_text()
+    assert "C = 5 clients" in (folder / "figures" / "convergence.md").read_text()
 
 
 def test_a_folder_of_baselines_alone_is_reported(synthetic, tmp_path):
