@@ -10,6 +10,7 @@ import pandas as pd
 
 from fedbayes.errors import ConfigurationError
 from fedbayes.experiments import fedande_rows, governance_rows
+from fedbayes.experiments.fedande_parameters import LEARNERS, REGIMES
 from fedbayes.store import STATUSES, Table
 
 RUNS = {"fedande": fedande_rows.RUNS, "governance": governance_rows.RUNS}
@@ -109,6 +110,8 @@ def checked_runs(folder: Path) -> tuple[pd.DataFrame, str]:
     if runs.empty:
         raise ConfigurationError(f"{path} holds no rows; run the experiment first")
     _refuse(path, runs, "status", ~runs["status"].isin(STATUSES), f"one of {', '.join(sorted(STATUSES))}")
+    for column, names in _names(experiment).items():
+        _refuse(path, runs, column, ~runs[column].isin(names), f"one of {', '.join(names)}")
     done = runs["status"] == "done"
     for column in ALWAYS[experiment]:
         needed = runs["learner"] != "logistic" if column == "n" else np.full(len(runs), True)
@@ -128,6 +131,15 @@ def checked_runs(folder: Path) -> tuple[pd.DataFrame, str]:
             f"{path}, data row {row + 1}: a second row of the same {', '.join(IDENTITY)}"
         )
     return runs, experiment
+
+
+def _names(experiment: str) -> dict[str, tuple[str, ...]]:
+    """Columns that hold one of a few names."""
+    if experiment == "fedande":
+        return {"learner": LEARNERS, "regime": REGIMES}
+    from fedbayes.experiments.governance_settings import PROPOSALS, READINGS  # with the compiler behind them
+
+    return {"reading": tuple(READINGS), "proposal": PROPOSALS}
 
 
 def _find(folder: Path, path: Path) -> None:

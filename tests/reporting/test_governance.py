@@ -515,6 +515,7 @@ def test_synthetic_flows_stay_out_of_the_papers_tables(tmp_path, monkeypatch):
         ("runs.csv", "weights", "text", "data row 1: weights holds 'text', expected a number for every client"),
         ("runs.csv", "weights", "0.5;0.5", "data row 1: weights holds '0.5;0.5', expected a number for every client"),
         ("runs.csv", "clients", "0", "data row 1: clients holds '0', expected a whole number from 1"),
+        ("runs.csv", "proposal", "Z", "data row 1: proposal holds 'Z', expected one of A, B"),
         ("runs.csv", "alpha", "0", "data row 1: alpha holds '0.0', expected a number above 0"),
         ("node_gaussians.csv", "mean", "x", "data row 1: mean holds 'x', expected a number"),
         ("node_gaussians.csv", "standard_deviation", "-1", "standard_deviation holds '-1.0', expected a number from 0"),

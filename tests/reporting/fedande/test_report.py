@@ -242,6 +242,8 @@ def test_a_useless_folder_gives_one_line(tmp_path, capsys, make, words):
         ("fit_seconds", -math.inf, "data row 2: fit_seconds holds '-inf', expected a finite number"),
         ("status", "finished", "data row 2: status holds 'finished', expected one of done"),
         ("status", "", "data row 2: status is empty, expected one of done"),
+        ("learner", "text", "data row 2: learner holds 'text', expected one of generative, discriminative"),
+        ("regime", "", "data row 2: regime is empty, expected one of local, federated"),
         ("n", "", "data row 2: n is empty, expected a number"),
         ("seed", "", "data row 2: seed is empty, expected a number"),
         ("n", math.inf, "data row 2: n holds 'inf', expected a whole number from 0"),
