@@ -10,19 +10,19 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from fedbayes.config import did_you_mean
 
 MOST_LETTERS = 600
-HYDRA_S = ("defaults", "hydra")
-"""Keys of Hydra itself in configuration files."""
+KEYS_OF_HYDRA = ("defaults", "hydra")
+"""Keys of configuration files that are no parameters of an experiment."""
 
 
-def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path]) -> str:
+def explain(error: Exception, arguments: Sequence[str], folders: Sequence[Path]) -> str:
     """Say in one line why no configuration could be composed.
 
     Parameters
     ----------
     error
         What reading and composing configuration files raised.
-    overrides
-        What was typed, without options.
+    arguments
+        What was typed.
     folders
         Those that Hydra composes from.
     """
@@ -35,7 +35,7 @@ def explain(error: Exception, overrides: Sequence[str], folders: Sequence[Path])
     cause = error.__cause__
     key = getattr(cause, "full_key", None)
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and key:
-        return _unknown_key(key, overrides, folders)
+        return _unknown_key(key, arguments, folders)
     said = one_line(error)
     if not said or said.startswith("Error merging override"):
         said += (": " if said else "") + one_line(cause)
@@ -61,12 +61,11 @@ def _not_text(folders: Sequence[Path]) -> str:
     return "a configuration file"
 
 
-def _unknown_key(key: str, overrides: Sequence[str], folders: Sequence[Path]) -> str:
+def _unknown_key(key: str, arguments: Sequence[str], folders: Sequence[Path]) -> str:
     experiments = [path for folder in folders for path in (folder / "experiment").glob("*.yaml")]
     of_experiments = [name for path in experiments for name in _top_keys(path)]
-    common = [name for folder in folders for name in _top_keys(folder / "config.yaml") if name not in HYDRA_S]
-    of_experiments = [name for name in of_experiments if name not in HYDRA_S]
-    chosen = any(override.lstrip("+~").startswith("experiment=") for override in overrides)
+    common = [name for folder in folders for name in _top_keys(folder / "config.yaml")]
+    chosen = any(argument.lstrip("+").startswith("experiment=") for argument in arguments)
     if key in of_experiments and not chosen:
         return f"{key} belongs to an experiment: choose one with +experiment=NAME (--help lists them)"
     return f"no key {key!r}{did_you_mean(key, [*common, *of_experiments])} (--help lists all keys)"
@@ -77,4 +76,4 @@ def _top_keys(path: Path) -> list[str]:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         return []
-    return [str(key) for key in read] if isinstance(read, dict) else []
+    return [str(key) for key in read if key not in KEYS_OF_HYDRA] if isinstance(read, dict) else []

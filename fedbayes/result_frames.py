@@ -15,22 +15,14 @@ from fedbayes.store import STATUSES, Table
 
 RUNS = {"fedande": fedande_rows.RUNS, "governance": governance_rows.RUNS}
 IDENTITY = (
-    "dataset",
-    "partition",
-    "clients",
-    "n",
-    "learner",
-    "regime",
-    "epsilon",
-    "settings",
-    "seed",
-    "fold",
-)
+    "dataset", "partition", "clients", "n", "learner", "regime", "epsilon", "settings", "seed", "fold",
+)  # fmt: skip
 """Columns of which no two rows of FedAnDE that are done agree in all (the governance report has its own check)."""
 TEXT_COLUMNS = (
     "cell", "dataset", "partition", "learner", "regime", "protocol", "settings", "status", "message", "reading",
     "proposal", "versus", "weights", "class", "feature", "node",
 )  # fmt: skip
+# what numbers the columns can hold: whole ones, others; shares are from 0 to 1
 FROM_ONE = ("rows", "attributes", "classes", "clients")
 COUNTS = (
     "n", "seed", "fold", "parameters", "bytes_up", "bytes_down", "rounds", "round", "both_right", "only_first",
@@ -45,8 +37,9 @@ MAY_BE_INFINITE = ("epsilon", "anll_mean", "anll_median", "objective")
 """No noise is written as inf; a probability that underflows has an infinite loss."""
 ALWAYS = {"fedande": ("clients", "n", "seed", "fold"), "governance": ("clients", "alpha", "seed")}
 """Columns that no row leaves empty (``n`` is, for the learner without superparents)."""
-LARGEST = 2.0**63
 WHEN_DONE = ("accuracy", "macro_f1")
+LARGEST = 2.0**63
+"""Bound of whole numbers."""
 
 
 def read_runs(folder: Path) -> pd.DataFrame:
@@ -176,11 +169,11 @@ def _numbers(path: Path, runs: pd.DataFrame, column: str) -> pd.Series:
     found = runs[column]
     numbers = pd.to_numeric(found, errors="coerce").astype(float)
     _refuse(path, runs, column, numbers.isna() & found.notna() & (found.astype(str) != "nan"), "a number")
-    part = (numbers % 1 != 0) & numbers.notna() | (numbers > LARGEST)
+    not_whole = (numbers % 1 != 0) & numbers.notna() | (numbers > LARGEST)
     if column in FROM_ONE:
-        _refuse(path, runs, column, (numbers < 1) | part, "a whole number from 1")
+        _refuse(path, runs, column, (numbers < 1) | not_whole, "a whole number from 1")
     elif column in COUNTS:
-        _refuse(path, runs, column, (numbers < 0) | part, "a whole number from 0")
+        _refuse(path, runs, column, (numbers < 0) | not_whole, "a whole number from 0")
     elif column in SHARES:
         _refuse(path, runs, column, (numbers < 0) | (numbers > 1), "a number from 0 to 1")
     elif column not in MAY_BE_INFINITE:

@@ -1,9 +1,9 @@
 """Where compiled code is kept: one file for each function and signature, so that processes share a folder safely."""
 
-import contextlib
 import hashlib
 import io
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,18 @@ class CompiledCodeFile(IndexDataCacheFile):
         return Path(self._cache_path) / f"{Path(self._index_name).stem}.{name}.code"
 
     def save(self, key: tuple, data: Any) -> None:
-        """Keep ``data`` for ``key``, in place of what an older source left there; where nothing can be kept, do not."""
+        """Keep ``data`` for ``key``, in place of what an older source left there; where that fails, warn."""
         content = pickle.dumps(self._version) + self._dump((self._source_stamp, key)) + self._dump(data)
-        with contextlib.suppress(OSError), self._open_for_write(str(self._of(key))) as stream:
-            stream.write(hashlib.sha256(content).digest() + content)
+        try:
+            with self._open_for_write(str(self._of(key))) as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+        except OSError as error:
+            warnings.warn(
+                f"compiled code cannot be kept ({error.strerror}): every process compiles it anew; set NUMBA_CACHE_DIR to "
+                "a folder with room",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def load(self, key: tuple) -> Any | None:
         """What is kept for ``key``, or None; a damaged file counts as none."""

@@ -83,7 +83,8 @@ def test_where_nothing_can_be_kept_nothing_is(tmp_path):
     path = only_file(tmp_path)
     path.unlink()
     path.mkdir()
-    file.save(TWO, "for two")
+    with pytest.warns(RuntimeWarning, match="compiled code cannot be kept"):
+        file.save(TWO, "for two")
     assert file.load(TWO) is None and list(tmp_path.iterdir()) == [path]
 
 

@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -274,6 +277,20 @@ def test_a_folder_that_cannot_take_the_report_gives_one_line(synthetic, tmp_path
     assert report.main([str(folder)]) == 2
     error = capsys.readouterr().err
     assert "tables" in error and error.count("\n") == 1
+
+
+def test_a_summary_that_nobody_reads_is_no_fault(synthetic, tmp_path):
+    folder = synthetic.results(tmp_path, synthetic.runs(folds=1))
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-m", "fedbayes.report", str(folder)],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_header_alone_and_broken_manifest(synthetic, tmp_path, capsys):
